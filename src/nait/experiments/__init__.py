@@ -1,0 +1,1 @@
+"""Experiments: the games and their published scores, and one training run with its folder."""

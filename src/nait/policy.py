@@ -1,0 +1,35 @@
+"""pi(s): greedy, ties broken by novelty (Eq. 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nait.config import Config
+from nait.memory import Lookup
+
+Values = NDArray[np.float64]
+
+
+def tie_probabilities(distance: Values, temperature: float) -> Values:
+    """softmax(distance / temperature), safe at any scale; infinite distances share everything."""
+    farthest = distance.max()
+    if np.isinf(farthest):
+        weights = np.isinf(distance).astype(np.float64)
+    else:
+        weights = np.exp((distance - farthest) / temperature)
+    probabilities: Values = weights / weights.sum()
+    return probabilities
+
+
+def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None) -> int:
+    """The action of highest value; among equals by the tie-break, drawn with `rng`, or the likeliest without."""
+    best = np.flatnonzero(lookup.q == lookup.q.max())
+    if len(best) == 1:
+        return int(best[0])
+    if config.tie_break == "uniform":
+        return int(best[0] if rng is None else rng.choice(best))
+    distance = lookup.distance[best]
+    if rng is None:
+        return int(best[distance.argmax()])
+    return int(rng.choice(best, p=tie_probabilities(distance, config.temperature)))

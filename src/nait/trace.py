@@ -1,0 +1,135 @@
+"""The trace under way: tau, G and Gamma, and Algorithm 3."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nait.growth import grown
+from nait.memory import ABSENT, Lookup, Memory, Values
+from nait.neighbours.protocol import Arrays
+
+
+class Trace:
+    """The distinct (s, a) pairs of the trace in the order of their first visit, with their running returns."""
+
+    def __init__(self, gamma: float, dim: int) -> None:
+        self._gamma = gamma
+        self._dim = dim
+        self._ids = np.empty(0, dtype=np.int64)  # entry in memory, or ABSENT while it waits to be inserted
+        self._times = np.empty(0, dtype=np.int64)
+        self._returns: Values = np.empty(0)
+        self._discounts: Values = np.empty(0)
+        self.clear()
+
+    def clear(self) -> None:
+        """tau, G, Gamma <- {}"""
+        self.time = 0
+        """t: steps of the trace so far."""
+        self._pairs = 0
+        self._visited: set[int] = set()  # ids of pairs that have an entry
+        self._waiting: list[tuple[NDArray[np.float32], int, int, int]] = []  # state, key, action, born
+        self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> places in _waiting
+
+    def __len__(self) -> int:
+        return self._pairs
+
+    @property
+    def returns(self) -> Values:
+        """G: each pair's discounted return so far; at the end of the trace, its Monte-Carlo return."""
+        return self._returns[: self._pairs]
+
+    @property
+    def discounts(self) -> Values:
+        """Gamma: the discount that the next reward takes for each pair."""
+        return self._discounts[: self._pairs]
+
+    def append(self, lookup: Lookup, action: int, born: int) -> None:
+        """Add (s, a) to tau and 1 to Gamma, if this is the pair's first visit in the trace."""
+        known = int(lookup.exact[action])
+        if self._seen(lookup, action, known):
+            return
+        if known == ABSENT:
+            self._waiting_at.setdefault((lookup.key, action), []).append(len(self._waiting))
+            self._waiting.append((lookup.state, lookup.key, action, born))
+        else:
+            self._visited.add(known)
+        n = self._pairs
+        self._ids, self._times = grown(self._ids, n + 1), grown(self._times, n + 1)
+        self._returns, self._discounts = grown(self._returns, n + 1), grown(self._discounts, n + 1)
+        self._ids[n], self._times[n] = known, self.time
+        self._returns[n], self._discounts[n] = 0.0, 1.0
+        self._pairs = n + 1
+
+    def receive(self, reward: float) -> None:
+        """G <- G + Gamma r; Gamma <- gamma Gamma."""
+        if reward != 0.0:
+            self.returns[:] += self.discounts * reward
+        self.discounts[:] *= self._gamma
+        self.time += 1
+
+    def targets(self, bootstrap: float) -> Values:
+        """Q_IT = G + Gamma Q'(s', a')."""
+        return self.returns + self.discounts * bootstrap
+
+    def write(self, memory: Memory, targets: Values, every: int | None = None) -> None:
+        """Insert the pairs that memory does not hold yet and update all of them (Algorithm 2).
+
+        :param every: update only pairs whose first visit lies a multiple of this many steps back
+        """
+        if self._waiting:
+            states, keys, actions, born = zip(*self._waiting, strict=True)
+            ids = memory.insert(np.stack(states), list(keys), np.array(actions), np.array(born))
+            mine = self._ids[: self._pairs]
+            mine[mine == ABSENT] = ids
+            self._visited.update(ids.tolist())
+            self._waiting.clear()
+            self._waiting_at.clear()
+        if every is None:
+            memory.update(self._ids[: self._pairs].copy(), targets)
+        else:
+            due = (self.time - 1 - self._times[: self._pairs]) % every == 0
+            memory.update(self._ids[: self._pairs][due], targets[due])
+
+    def save(self) -> Arrays:
+        """The trace as plain arrays."""
+        return {
+            "ids": self._ids[: self._pairs],
+            "times": self._times[: self._pairs],
+            "returns": self.returns,
+            "discounts": self.discounts,
+            "time": np.array(self.time),
+            "waiting_states": np.array([w[0] for w in self._waiting], dtype=np.float32).reshape(-1, self._dim),
+            "waiting_keys": np.array([w[1] for w in self._waiting], dtype=np.uint64),
+            "waiting_actions": np.array([w[2] for w in self._waiting], dtype=np.int64),
+            "waiting_born": np.array([w[3] for w in self._waiting], dtype=np.int64),
+        }
+
+    def load(self, arrays: Arrays) -> None:
+        """Continue the trace that `save` gave."""
+        self.clear()
+        self._pairs = n = len(arrays["ids"])
+        self._ids, self._times = grown(self._ids, n), grown(self._times, n)
+        self._returns, self._discounts = grown(self._returns, n), grown(self._discounts, n)
+        self._ids[:n], self._times[:n] = arrays["ids"], arrays["times"]
+        self._returns[:n], self._discounts[:n] = arrays["returns"], arrays["discounts"]
+        self.time = int(arrays["time"].item())
+        self._visited = {int(i) for i in self._ids[:n] if i != ABSENT}
+        self._waiting = [
+            (np.asarray(state, dtype=np.float32), int(key), int(action), int(born))
+            for state, key, action, born in zip(
+                arrays["waiting_states"],
+                arrays["waiting_keys"],
+                arrays["waiting_actions"],
+                arrays["waiting_born"],
+                strict=True,
+            )
+        ]
+        for place, (_, key, action, _) in enumerate(self._waiting):
+            self._waiting_at.setdefault((key, action), []).append(place)
+
+    def _seen(self, lookup: Lookup, action: int, known: int) -> bool:
+        if known != ABSENT:
+            return known in self._visited
+        places = self._waiting_at.get((lookup.key, action), ())
+        return any(np.array_equal(self._waiting[place][0], lookup.state) for place in places)
