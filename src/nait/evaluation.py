@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ def evaluate_policy(
     deterministic: bool = True,
     return_episode_rewards: bool = False,
     seed: int | None = None,
+    on_episode: Callable[[int, float], None] | None = None,
 ) -> Any:
     """Mean and standard deviation of the score over episodes, with the memory left as it is.
 
@@ -26,6 +28,7 @@ def evaluate_policy(
     :param deterministic: take the likeliest action of a tie instead of drawing one, as training does
     :param return_episode_rewards: return the scores and lengths of the episodes instead
     :param seed: of the first reset
+    :param on_episode: told the number of episodes done and the last one's score
     """
     if env is agent.env:
         agent.cut_episode()
@@ -41,6 +44,8 @@ def evaluate_policy(
             done = bool(terminated or truncated)
         scores.append(score)
         lengths.append(length)
+        if on_episode is not None:
+            on_episode(episode + 1, score)
     if return_episode_rewards:
         return scores, lengths
     return float(np.mean(scores)), float(np.std(scores))

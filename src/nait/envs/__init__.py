@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
@@ -14,7 +15,17 @@ from nait.envs.random_walk import ImageRandomWalk
 from nait.errors import NaitError
 from nait.neighbours.protocol import Arrays
 
-__all__ = ["AtariEnv", "AtariSettings", "Frames", "ImageRandomWalk", "Resumable", "make_atari", "make_env"]
+__all__ = [
+    "AtariEnv",
+    "AtariSettings",
+    "Frames",
+    "ImageRandomWalk",
+    "Resumable",
+    "all_options",
+    "is_game",
+    "make_atari",
+    "make_env",
+]
 
 
 @runtime_checkable
@@ -40,16 +51,30 @@ def register() -> None:
     )
 
 
-def make_env(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
-    """An environment by the name a user gives: `MsPacman`, or any Gymnasium id.
+def is_game(name: str) -> bool:
+    """Whether a name means one of our Atari games rather than a Gymnasium id."""
+    return not re.search(r"/|-v\d+$", name)
 
-    :param options: settings of `AtariSettings`; only for a game by its own name
-    """
-    if not re.search(r"/|-v\d+$", name):
+
+def all_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The settings an environment of this name is made with, defaults included; {} for a Gymnasium id."""
+    if is_game(name):
         rom_name(name)
-        return AtariEnv(name, **options)
+        return asdict(AtariSettings(**options))
     if options:
         raise NaitError(f"{next(iter(options))} is a setting of the Atari games, {name} does not have it")
+    return {}
+
+
+def make_env(name: str, render: bool = False, **options: Any) -> gymnasium.Env[Any, Any]:
+    """An environment by the name a user gives: `MsPacman`, or any Gymnasium id.
+
+    :param render: whether pictures will be asked for; games can always draw them
+    :param options: settings of `AtariSettings`; only for a game by its own name
+    """
+    options = all_options(name, options)
+    if is_game(name):
+        return AtariEnv(name, **options)
     if name.startswith("ALE/"):
         import ale_py
 
@@ -57,7 +82,7 @@ def make_env(name: str, **options: Any) -> gymnasium.Env[Any, Any]:
     elif name.startswith("MiniGrid-"):
         _import("minigrid")
     try:
-        env: gymnasium.Env[Any, Any] = gymnasium.make(name)
+        env: gymnasium.Env[Any, Any] = gymnasium.make(name, render_mode="rgb_array" if render else None)
     except gymnasium.error.Error as error:
         raise NaitError(f"Gymnasium cannot make {name!r}: {str(error).splitlines()[0]}") from None
     return env

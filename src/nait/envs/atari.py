@@ -7,7 +7,7 @@ the settings agree, the frames equal those of Gymnasium's AtariPreprocessing.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import ale_py
@@ -27,33 +27,29 @@ Frame = NDArray[np.uint8]
 INTERPOLATIONS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}
 
 
+def setting(default: Any, text: str) -> Any:
+    """One setting and what it does."""
+    return field(default=default, metadata={"text": text})
+
+
 @dataclass(frozen=True, kw_only=True)
 class AtariSettings:
     """The paper's column of Table 3; what the table leaves open is said in `docs/reproduction.md`."""
 
-    greyscale: bool = True
-    screen_size: int = 84
-    interpolation: str = "linear"
-    """`linear` or `area`."""
-    sticky_actions: float = 0.0
-    """Chance that the emulator repeats the last action instead (0.25 is the recommended value)."""
-    frame_skip: int = 4
-    frame_pooling: bool = True
-    """Take the pixel-wise maximum of the last two frames, since sprites may flicker."""
-    frame_stack: int = 4
-    terminal_on_life_loss: bool = False
-    reward_clipping: bool = False
-    """Give the agent rewards of -1, 0 or 1; scores are of the game all the same."""
-    noop_max: int = 30
-    """An episode begins with 1 to this many frames of no action; 0 for none."""
-    max_episode_frames: int = 108_000
-    """Frames after which an episode is cut: half an hour of play."""
-    full_action_space: bool = True
-    """All 18 actions of the console, or only those that the game knows."""
-    stack_fill: str = "first"
-    """What the older frames of the stack hold at reset: the `first` frame, or `zeros`."""
-    fire_on_reset: bool = False
-    """Press FIRE after a reset and after a lost life, in games that have the button."""
+    greyscale: bool = setting(True, "grey frames instead of colour; the DCT needs them")
+    screen_size: int = setting(84, "height and width of a frame")
+    interpolation: str = setting("linear", "how a frame is resized: linear or area")
+    sticky_actions: float = setting(0.0, "chance that the console repeats the last action; 0.25 is recommended")
+    frame_skip: int = setting(4, "frames an action is held")
+    frame_pooling: bool = setting(True, "the maximum of the last two frames, since sprites flicker")
+    frame_stack: int = setting(4, "frames a state sees")
+    terminal_on_life_loss: bool = setting(False, "end the episode with the first life")
+    reward_clipping: bool = setting(False, "learn from rewards of -1, 0 or 1; scores stay the game's own")
+    noop_max: int = setting(30, "an episode begins with 1 to this many frames of no action; 0 for none")
+    max_episode_frames: int = setting(108_000, "frames after which an episode is cut: half an hour of play")
+    full_action_space: bool = setting(True, "all 18 actions of the console, not only those the game knows")
+    stack_fill: str = setting("first", "what the older frames hold at reset: the first frame, or zeros")
+    fire_on_reset: bool = setting(False, "press FIRE after a reset and a lost life, where the game has it")
 
     def __post_init__(self) -> None:
         if self.interpolation not in INTERPOLATIONS:

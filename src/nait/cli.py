@@ -1,0 +1,270 @@
+"""The command `nait`: train, eval, games."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tqdm import tqdm
+
+import nait
+from nait.config import Config, parse_epsilon
+from nait.envs import AtariSettings, is_game, make_env
+from nait.errors import NaitError
+from nait.experiments.run import RunSettings, evaluate, open_run, train, write_json
+from nait.experiments.suites import BUDGETS, atari57
+from nait.experiments.video import check_video_path, record
+
+INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2."""
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` shows how\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        command: Callable[[argparse.Namespace], int] = options.command
+        code = command(options)
+        sys.stdout.flush()
+        return code
+    except NaitError as error:
+        print(f"nait: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader has seen enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("nait: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="nait", description=nait.__doc__)
+    parser.add_argument("--version", action="version", version=f"nait {nait.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    training = _command(
+        commands,
+        "train",
+        _train,
+        "train an agent, then evaluate it",
+        "nait train MsPacman --steps 100000 --seed 0",
+    )
+    training.add_argument("game", metavar="GAME", help="a game such as MsPacman (`nait games`), or any Gymnasium id")
+    training.add_argument("--steps", type=int, default=100_000, help="interactions in all (default: 100000)")
+    training.add_argument("--seed", type=int, default=0, help="of everything random (default: 0)")
+    training.add_argument("--out", type=Path, help="the run's folder (default: runs/GAME-sSEED)")
+    training.add_argument("--resume", action="store_true", help="go on from the folder's checkpoint, if it has one")
+    training.add_argument("--checkpoint-every", type=int, default=10_000, metavar="N", help="steps (default: 10000)")
+    training.add_argument(
+        "--eval-episodes", type=int, default=50, metavar="N", help="after training; 0 for none (default: 50)"
+    )
+    training.add_argument("--quiet", action="store_true", help="no progress bar")
+    training.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    _add_hyperparameters(training)
+    _add_game_settings(training)
+
+    evaluation = _command(
+        commands,
+        "eval",
+        _eval,
+        "play episodes with a trained agent",
+        "nait eval runs/MsPacman-s0 --episodes 50 --video mspacman.mp4",
+    )
+    evaluation.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    evaluation.add_argument("--episodes", type=int, default=50, help="(default: 50)")
+    evaluation.add_argument("--video", type=Path, metavar="FILE", help="also film one episode: .mp4 or .gif")
+    evaluation.add_argument("--quiet", action="store_true", help="no progress bar")
+    evaluation.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+    games = _command(
+        commands,
+        "games",
+        _games,
+        "the 57 games, the 26 of Atari 100k marked, with random, human and the paper's scores",
+        "nait games --suite atari100k",
+    )
+    games.add_argument("--suite", choices=("atari57", "atari100k"), default="atari57", help="(default: atari57)")
+    games.add_argument("--json", action="store_true", help="print them as one JSON list")
+    return parser
+
+
+def _command(
+    commands: Any, name: str, function: Callable[[argparse.Namespace], int], text: str, example: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=f"example: {example}"
+    )
+    parser.set_defaults(command=function)
+    return parser
+
+
+def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("hyperparameters (the paper's symbol in brackets)")
+    for entry in fields(Config):
+        symbol = f" [{entry.metadata['symbol']}]" if entry.metadata["symbol"] else ""
+        choices = entry.metadata["choices"]
+        group.add_argument(
+            f"--{entry.name.replace('_', '-')}",
+            dest=f"hyper_{entry.name}",
+            type=parse_epsilon_argument if entry.name == "epsilon" else type(entry.default),
+            choices=choices or None,
+            metavar=None if choices else "X",
+            help=f"{entry.metadata['text']}{symbol} (default: {entry.default})",
+        )
+
+
+def _add_game_settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("settings of the Atari games (the paper's are the defaults)")
+    for entry in fields(AtariSettings):
+        if entry.name == "frame_stack":  # the hyperparameter of the same name serves both
+            continue
+        flag, target = f"--{entry.name.replace('_', '-')}", f"game_{entry.name}"
+        assert entry.default is not MISSING
+        text = f"{entry.metadata['text']} (default: {entry.default})"
+        if isinstance(entry.default, bool):
+            group.add_argument(flag, dest=target, action=argparse.BooleanOptionalAction, help=text)
+        else:
+            group.add_argument(flag, dest=target, type=type(entry.default), metavar="X", help=text)
+
+
+def parse_epsilon_argument(text: str) -> Any:
+    """For argparse, which shows only its own kind of error in full."""
+    try:
+        return parse_epsilon(text)
+    except NaitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _given(options: argparse.Namespace, prefix: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in vars(options).items()
+        if name.startswith(prefix) and value is not None
+    }
+
+
+def _train(options: argparse.Namespace) -> int:
+    hyperparameters, game_settings = _given(options, "hyper_"), _given(options, "game_")
+    if is_game(options.game) and "frame_stack" in hyperparameters:
+        game_settings["frame_stack"] = hyperparameters["frame_stack"]
+    settings = RunSettings(
+        env=options.game, seed=options.seed, hyperparameters=hyperparameters, env_options=game_settings
+    )
+    folder = options.out or Path("runs") / f"{options.game.replace('/', '-')}-s{options.seed}"
+    if options.eval_episodes < 0:
+        raise NaitError(f"--eval-episodes must be at least 0, not {options.eval_episodes}")
+    outcome = train(
+        settings,
+        folder,
+        options.steps,
+        resume=options.resume,
+        checkpoint_every=options.checkpoint_every,
+        progress=not options.quiet,
+    )
+    if not outcome.finished:
+        print(
+            f"nait: stopped at step {outcome.agent.num_timesteps}; the same command with --resume goes on",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    result: dict[str, Any] = {
+        "env": options.game,
+        "seed": options.seed,
+        "steps": outcome.agent.num_timesteps,
+        "train_episodes": len(outcome.agent.episode_scores),
+        "itr_s": round(outcome.itr_s, 1),
+        "folder": str(folder),
+    }
+    if options.eval_episodes:
+        evaluated = _evaluate(outcome.agent, settings, options.eval_episodes, options.quiet)
+        write_json(folder / "eval.json", evaluated)
+        result.update({name: evaluated[name] for name in ("score", "std", "episodes", "states", "distinct_states")})
+    if options.json:
+        print(json.dumps(result))
+        return 0
+    print(f"\n{options.game}: {outcome.agent.num_timesteps:,} steps at {outcome.itr_s:.0f} itr/s")
+    if options.eval_episodes:
+        _print_scores(options.game, outcome.agent.num_timesteps, result)
+    print(f"\nThe run lies in {folder}. Next:")
+    print(f"  nait eval {folder} --video {options.game.replace('/', '-').lower()}.mp4     watch it play")
+    print(f"  nait train {options.game} --out {folder} --resume --steps {2 * options.steps}     train on")
+    return 0
+
+
+def _eval(options: argparse.Namespace) -> int:
+    if options.video is not None:
+        check_video_path(options.video)
+    settings, agent = open_run(options.run)
+    result = _evaluate(agent, settings, options.episodes, options.quiet)
+    write_json(options.run / "eval.json", result)
+    if options.video is not None:
+        env = make_env(settings.env, render=True, **settings.env_options)
+        result["video_score"] = record(agent, env, options.video, seed=settings.seed)
+    if options.json:
+        print(json.dumps(result))
+        return 0
+    _print_scores(settings.env, agent.num_timesteps, result)
+    if options.video is not None:
+        print(f"{options.video}: an episode of score {result['video_score']:g}")
+    return 0
+
+
+def _evaluate(agent: nait.NAIT, settings: RunSettings, episodes: int, quiet: bool) -> dict[str, Any]:
+    with tqdm(total=episodes, unit="episode", desc="evaluation", disable=quiet or not sys.stderr.isatty()) as bar:
+
+        def show(done: int, score: float) -> None:
+            bar.set_postfix_str(f"last score {score:g}", refresh=False)
+            bar.update(done - bar.n)
+
+        return evaluate(agent, settings, episodes, show)
+
+
+def _print_scores(name: str, steps: int, result: dict[str, Any]) -> None:
+    print(f"  score    {result['score']:10.1f}   (mean of {result['episodes']} episodes, std {result['std']:.1f})")
+    game = atari57().get(name)
+    if game is None:
+        return
+    print(f"  random   {game.random:10.1f}")
+    print(f"  human    {game.human:10.1f}   (human-normalised score {game.normalised(result['score']):.3f})")
+    for budget, score in game.paper.items():
+        if budget == 100_000 or budget <= steps:
+            print(f"  paper    {score:10.1f}   (after {budget:,} steps)")
+
+
+def _games(options: argparse.Namespace) -> int:
+    games = [game for game in atari57().values() if options.suite == "atari57" or game.in_atari100k]
+    if options.json:
+        rows = [
+            {
+                "game": game.name,
+                "in_atari100k": game.in_atari100k,
+                "random": game.random,
+                "human": game.human,
+                "paper": {str(budget): score for budget, score in game.paper.items()},
+            }
+            for game in games
+        ]
+        print(json.dumps(rows))
+        return 0
+    shown = [f"paper {column.removeprefix('nait_')}" for column in BUDGETS.values()]
+    print(f"{'game':<18}{'100k':<6}{'random':>10}{'human':>10}" + "".join(f"{title:>12}" for title in shown))
+    for game in games:
+        paper = "".join(f"{game.paper[b]:>12.1f}" if b in game.paper else f"{'-':>12}" for b in BUDGETS)
+        mark = "*" if game.in_atari100k else ""
+        print(f"{game.name:<18}{mark:<6}{game.random:>10.1f}{game.human:>10.1f}{paper}")
+    return 0

@@ -1,0 +1,333 @@
+"""One training run in a folder of its own: resumable at any moment, then evaluated.
+
+config.json      all that is needed to run it again, versions included
+episodes.csv     one row an episode
+progress.csv     one row every 1000 interactions
+checkpoint.nait  the agent and its environment; checkpoint.nait.previous is the one before
+eval.json        the score after training
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from nait.agent import NAIT
+from nait.callbacks import Callback, CallbackLike
+from nait.config import Config
+from nait.envs import all_options, make_env
+from nait.errors import NaitError
+from nait.evaluation import evaluate_policy
+from nait.experiments.tables import Table
+from nait.progress import ProgressCallback
+
+EVAL_SEED_OFFSET = 1_000_000  # no-op starts of the evaluation are not those of the training
+LOG_EVERY = 1000
+TRAILING = 5
+LIBRARIES = ("ale-py", "gymnasium", "hnswlib", "nait", "numpy", "opencv-python-headless", "scipy", "xxhash")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """What one run is: the same settings give the same episodes."""
+
+    env: str
+    seed: int = 0
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    env_options: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As `config.json` holds it: every hyperparameter, named or default."""
+        return {
+            "env": self.env,
+            "seed": self.seed,
+            "hyperparameters": json.loads(json.dumps(Config(**self.hyperparameters).to_json())),
+            "env_options": all_options(self.env, self.env_options),
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call of `train` ended."""
+
+    agent: NAIT
+    finished: bool
+    """False if it was interrupted; the checkpoint is written all the same."""
+    itr_s: float
+    """Steps a second of this call."""
+
+
+def train(
+    settings: RunSettings,
+    folder: Path,
+    steps: int,
+    *,
+    resume: bool = False,
+    checkpoint_every: int = 10_000,
+    progress: bool = True,
+) -> Outcome:
+    """Train up to `steps` steps in `folder`, going on from its checkpoint with `resume`."""
+    if steps < 1:
+        raise NaitError(f"steps must be at least 1, not {steps}")
+    if checkpoint_every < 1:
+        raise NaitError(f"checkpoint_every must be at least 1, not {checkpoint_every}")
+    env = make_env(settings.env, **settings.env_options)
+    description = settings.to_json()
+    existing = _read_config(folder)
+    if existing is not None and not resume:
+        raise NaitError(f"{folder} holds a run already: --resume continues it, another --out starts a new one")
+    if existing is not None:
+        _check_same_run(folder, existing, description)
+    # Everything is made before the folder is touched, so that a mistake leaves nothing behind.
+    checkpoint = folder / "checkpoint.nait"
+    if existing is not None and (checkpoint.exists() or checkpoint.with_name("checkpoint.nait.previous").exists()):
+        agent = NAIT.load(checkpoint, env=env)
+    else:
+        agent = NAIT(env, seed=settings.seed, **settings.hyperparameters)
+    if agent.num_timesteps > steps:
+        raise NaitError(f"{folder} has {agent.num_timesteps} steps already, more than the {steps} asked for")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if existing is None:
+            write_json(folder / "config.json", {**description, "versions": _versions(), "machine": _machine()})
+        log = RunLog(folder, agent, checkpoint_every)
+    except OSError as error:
+        raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
+    callbacks: list[CallbackLike] = [log]
+    if progress:
+        callbacks.append(ProgressCallback(steps))
+    begun, first = time.perf_counter(), agent.num_timesteps
+    with log, stop_on_signal(log):
+        agent.learn(steps - agent.num_timesteps, callback=callbacks)
+        elapsed = time.perf_counter() - begun
+        log.save(finished=agent.num_timesteps >= steps)
+    rate = (agent.num_timesteps - first) / elapsed if agent.num_timesteps > first else 0.0
+    return Outcome(agent, agent.num_timesteps >= steps, rate)
+
+
+class RunLog(Callback):
+    """Writes a run's files while it goes on."""
+
+    def __init__(self, folder: Path, agent: NAIT, checkpoint_every: int) -> None:
+        super().__init__()
+        self.stopping = False
+        """Set from outside to end the training after the step under way."""
+        self._folder = folder
+        self._every = checkpoint_every
+        self._agent = agent
+        self._saved_at = agent.num_timesteps
+        self._episodes = Table(
+            folder / "episodes.csv", ("episode", "step", "score", "length"), after=agent.num_timesteps
+        )
+        self._progress = Table(
+            folder / "progress.csv", ("step", "score5", "episodes", "states", "itr_s"), after=agent.num_timesteps
+        )
+        self._written = len(agent.episode_scores)
+        self._board = _tensorboard(folder)
+        self._clock = time.perf_counter()
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._episodes.close()
+        self._progress.close()
+        if self._board is not None:
+            self._board.close()
+
+    def _on_step(self) -> bool:
+        agent = self._agent
+        if len(agent.episode_scores) > self._written:
+            self._write_episode()
+        if agent.num_timesteps % LOG_EVERY == 0:
+            self._write_progress()
+        if agent.num_timesteps - self._saved_at >= self._every and agent.resumes_exactly():
+            self.save()
+        return not self.stopping
+
+    def save(self, finished: bool = False) -> None:
+        """Write the checkpoint if it would lose nothing, or if the run is finished.
+
+        An environment that cannot be saved within an episode and is interrupted there keeps the
+        checkpoint of an earlier episode's end, from which `--resume` does the rest again.
+        """
+        if finished or self._agent.resumes_exactly():
+            self._agent.save(self._folder / "checkpoint.nait")
+            self._saved_at = self._agent.num_timesteps
+
+    def _write_episode(self) -> None:
+        ends = self._agent.episode_ends
+        began = ends[-2] if len(ends) > 1 else 0
+        self._written = len(ends)
+        self._episodes.append(
+            episode=len(ends), step=ends[-1], score=self._agent.episode_scores[-1], length=ends[-1] - began
+        )
+
+    def _write_progress(self) -> None:
+        agent, now = self._agent, time.perf_counter()
+        recent = agent.episode_scores[-TRAILING:]
+        row = {
+            "score5": float(np.mean(recent)) if recent else "",
+            "episodes": len(agent.episode_scores),
+            "states": len(agent.memory),
+            "itr_s": round(LOG_EVERY / (now - self._clock), 1),
+        }
+        self._clock = now
+        self._progress.append(step=agent.num_timesteps, **row)
+        if self._board is not None:
+            for name, value in row.items():
+                if value != "":
+                    self._board.add(name, float(value), agent.num_timesteps)
+
+
+def evaluate(
+    agent: NAIT, settings: RunSettings, episodes: int, on_episode: Callable[[int, float], None] | None = None
+) -> dict[str, Any]:
+    """Score after training: fresh episodes under the training's own policy, without learning."""
+    if episodes < 1:
+        raise NaitError(f"episodes must be at least 1, not {episodes}")
+    env = make_env(settings.env, **settings.env_options)
+    scores, lengths = evaluate_policy(
+        agent,
+        env,
+        n_eval_episodes=episodes,
+        deterministic=False,
+        return_episode_rewards=True,
+        seed=settings.seed + EVAL_SEED_OFFSET,
+        on_episode=on_episode,
+    )
+    return {
+        "env": settings.env,
+        "seed": settings.seed,
+        "steps": agent.num_timesteps,
+        "episodes": episodes,
+        "score": float(np.mean(scores)),
+        "std": float(np.std(scores)),
+        "scores": scores,
+        "lengths": lengths,
+        "states": len(agent.memory),
+        "distinct_states": agent.memory.distinct_states(),
+    }
+
+
+def open_run(folder: Path) -> tuple[RunSettings, NAIT]:
+    """A run's settings and its agent as last saved."""
+    config = _read_config(folder)
+    if config is None:
+        raise NaitError(f"{folder} holds no run: `nait train GAME --out {folder}` makes one")
+    hyperparameters = Config.from_json(config["hyperparameters"]).to_json()
+    settings = RunSettings(
+        env=config["env"],
+        seed=config["seed"],
+        hyperparameters=hyperparameters,
+        env_options=config["env_options"],
+    )
+    env = make_env(settings.env, **settings.env_options)
+    return settings, NAIT.load(folder / "checkpoint.nait", env=env)
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Write under a temporary name, then rename."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(json.dumps(data, indent=2) + "\n")
+    os.replace(temporary, path)
+
+
+@contextmanager
+def stop_on_signal(log: RunLog) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the training after the step under way; a second Ctrl-C ends it at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        log.stopping = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Board:
+    """TensorBoard events; only where that package is installed."""
+
+    def __init__(self, folder: Path) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self._event, self._summary = Event, Summary
+        self._writer = EventFileWriter(str(folder))
+
+    def add(self, name: str, value: float, step: int) -> None:
+        summary = self._summary(value=[self._summary.Value(tag=f"train/{name}", simple_value=value)])
+        self._writer.add_event(self._event(wall_time=time.time(), step=step, summary=summary))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _tensorboard(folder: Path) -> _Board | None:
+    try:
+        return _Board(folder)
+    except ImportError:
+        return None
+
+
+def _read_config(folder: Path) -> dict[str, Any] | None:
+    path = folder / "config.json"
+    try:
+        config: dict[str, Any] = json.loads(path.read_text())
+        if not isinstance(config, dict) or not {"env", "seed", "hyperparameters", "env_options"} <= set(config):
+            raise NaitError(f"{path} is not a run's configuration")
+        return config
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        raise NaitError(f"{folder} is a file, not a folder") from None
+    except OSError as error:
+        raise NaitError(f"cannot read {path}: {error.strerror or error}") from None
+    except json.JSONDecodeError:
+        raise NaitError(f"{path} is damaged: it is not JSON") from None
+
+
+def _check_same_run(folder: Path, existing: dict[str, Any], wanted: dict[str, Any]) -> None:
+    for name in ("env", "seed", "env_options"):
+        if existing[name] != wanted[name]:
+            raise NaitError(f"{folder} is a run with {name} {existing[name]}, not {wanted[name]}: use another --out")
+    for name, value in wanted["hyperparameters"].items():
+        if existing["hyperparameters"].get(name) != value:
+            raise NaitError(
+                f"{folder} is a run with {name}={existing['hyperparameters'].get(name)}, not {value}: use another --out"
+            )
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in LIBRARIES}}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "byteorder": sys.byteorder,
+    }

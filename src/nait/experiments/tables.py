@@ -1,0 +1,44 @@
+"""The CSV files of a run: appended to while it goes on, cut back to a checkpoint when it resumes."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+
+class Table:
+    """One CSV file whose first column is called in `columns` and whose rows grow in `step`.
+
+    :param after: keep only whole rows up to this step; what a killed run wrote later is done again
+    """
+
+    def __init__(self, path: Path, columns: tuple[str, ...], after: int = 0) -> None:
+        self._columns = columns
+        kept = [row for row in read_table(path) if int(row["step"]) <= after] if path.exists() else []
+        temporary = path.with_name(path.name + ".tmp")
+        with open(temporary, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(kept)
+        os.replace(temporary, path)
+        self._file = open(path, "a", newline="")  # noqa: SIM115 (closed by close)
+        self._writer = csv.DictWriter(self._file, columns)
+
+    def append(self, **row: Any) -> None:
+        """Add a row; it is in the file when this returns."""
+        self._writer.writerow(row)
+        self._file.flush()
+
+    def close(self) -> None:
+        """No more rows."""
+        self._file.close()
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The whole rows of a file; a last row that a kill cut short is left out."""
+    text = path.read_text()
+    if not text.endswith("\n"):
+        text = text[: text.rfind("\n") + 1]
+    return [row for row in csv.DictReader(text.splitlines()) if None not in row.values() and None not in row]
