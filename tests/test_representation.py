@@ -59,7 +59,6 @@ def test_dct_sums_are_exact_so_that_every_machine_gives_the_same_bits(stacks: ND
 
 def test_dct_inverse_gives_the_frames_without_their_high_frequencies(stacks: NDArray[np.uint8]) -> None:
     dct = DCT((4, 84, 84), 17)
-    oldest, older, last, newest = stacks[50].astype(np.float64)
     kept = np.zeros((168, 168))
     kept[:17, :17] = full_transform(stacks[50], 17).reshape(17, 17)
     grid = scipy.fft.idctn(kept, type=2, norm="ortho")

@@ -168,7 +168,7 @@ class NAIT:
         lookup = self.memory.lookup(self.representation(self._stack))
         action = self._act(lookup)
         self._update(lookup, action)
-        self.trace.append(lookup, action, self.num_timesteps)
+        self.trace.append(self.memory, lookup, action, self.num_timesteps)
         observation, reward, terminated, truncated, info = env.step(action)
         self._stack = self._frames.next(self._stack, observation)
         self.trace.receive(float(reward))

@@ -88,9 +88,8 @@ class Memory:
         q = np.zeros(self.n_actions)
         distance = np.full(self.n_actions, np.inf)
         exact = np.full(self.n_actions, ABSENT, dtype=np.int64)
-        for i in self._known.get(key, ()):
-            if np.array_equal(self._states[i], state):
-                exact[self._actions[i]] = i
+        for i in self._same(state, key):
+            exact[self._actions[i]] = i
         search_thin = search_thin or self._config.thin_distance != "infinite"
         neighbours: dict[int, tuple[Ids, Distances]] = {}
         full: list[int] = []
@@ -110,6 +109,10 @@ class Memory:
             q[full] = self._weighted_mean(squared, values)
             distance[full] = squared.mean(axis=1)
         return Lookup(state, key, q, distance, exact, neighbours)
+
+    def find(self, state: State, key: int, action: int) -> int:
+        """The id of the pair's entry, or ABSENT."""
+        return next((i for i in self._same(state, key) if self._actions[i] == action), ABSENT)
 
     def frozen_q(self, lookup: Lookup, action: int) -> float:
         """Q'(s, a): the same estimate from M', the memory as it was when the trace began."""
@@ -226,6 +229,10 @@ class Memory:
             prefix = f"index{action}."
             mine = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
             index.load(ids, states[ids], mine)
+
+    def _same(self, state: State, key: int) -> list[int]:
+        """Ids of all entries that are this very state, one an action."""
+        return [i for i in self._known.get(key, ()) if np.array_equal(self._states[i], state)]
 
     # The estimate
 

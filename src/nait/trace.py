@@ -44,9 +44,10 @@ class Trace:
         """Gamma: the discount that the next reward takes for each pair."""
         return self._discounts[: self._pairs]
 
-    def append(self, lookup: Lookup, action: int, born: int) -> None:
+    def append(self, memory: Memory, lookup: Lookup, action: int, born: int) -> None:
         """Add (s, a) to tau and 1 to Gamma, if this is the pair's first visit in the trace."""
-        known = int(lookup.exact[action])
+        # Asked anew: this trace may have been written, and the pair with it, since the lookup.
+        known = memory.find(lookup.state, lookup.key, action)
         if self._seen(lookup, action, known):
             return
         if known == ABSENT:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nait.config import Config
+from nait.memory import Lookup
+from nait.policy import choose, tie_probabilities
+
+
+def lookup(q: list[float], distance: list[float]) -> Lookup:
+    return Lookup(
+        np.zeros(1, dtype=np.float32), 0, np.array(q), np.array(distance), np.full(len(q), -1, dtype=np.int64), {}
+    )
+
+
+@given(st.lists(st.floats(0, 50), min_size=1, max_size=18), st.floats(0.5, 100))
+def test_ties_are_drawn_from_the_softmax_of_distances(distances: list[float], temperature: float) -> None:
+    exponentials = [math.exp(d / temperature) for d in distances]
+    expected = [e / sum(exponentials) for e in exponentials]
+    np.testing.assert_allclose(tie_probabilities(np.array(distances), temperature), expected, rtol=1e-9)
+
+
+@given(st.lists(st.one_of(st.floats(0, 1e12), st.just(math.inf)), min_size=1, max_size=18))
+def test_the_softmax_is_safe_at_any_scale(distances: list[float]) -> None:
+    p = tie_probabilities(np.array(distances), 1.0)
+    assert np.isfinite(p).all()
+    assert p.sum() == pytest.approx(1)
+    assert p[np.argmax(distances)] == p.max()
+
+
+def test_unknown_actions_share_a_tie_equally() -> None:
+    np.testing.assert_array_equal(tie_probabilities(np.array([3.0, math.inf, math.inf]), 1.0), [0, 0.5, 0.5])
+
+
+def test_the_highest_value_wins_however_new_the_others_are() -> None:
+    rng = np.random.default_rng(0)
+    assert choose(lookup([0, 2, 1], [math.inf, 0, math.inf]), Config(), rng) == 1
+    assert choose(lookup([-3, -2, -4], [9, 0, 9]), Config(), None) == 1
+
+
+def test_among_equals_the_newest_wins_and_lesser_values_are_out() -> None:
+    rng = np.random.default_rng(0)
+    found = lookup([1, 1, 0, 1], [10.0, 5000.0, 9e9, 400.0])
+    assert {choose(found, Config(), rng) for _ in range(50)} == {1}
+    assert choose(found, Config(), None) == 1
+
+
+def test_the_uniform_tie_break_ignores_distances() -> None:
+    rng = np.random.default_rng(0)
+    found = lookup([1, 1, 0, 1], [10.0, 5000.0, 9e9, 400.0])
+    drawn = [choose(found, Config(tie_break="uniform"), rng) for _ in range(600)]
+    assert [drawn.count(action) / 600 for action in range(4)] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.07)

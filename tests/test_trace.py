@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nait.config import Config
+from nait.memory import Memory
+from nait.trace import Trace
+
+steps = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 1), st.sampled_from([0.0, 1.0, -2.0, 10.5])), min_size=1, max_size=60
+)
+
+
+def plain_targets(played: list[tuple[int, int, float]], gamma: float, bootstrap: float) -> dict[tuple[int, int], float]:
+    """Eq. 7 for every pair from its first visit, each sum on its own."""
+    first: dict[tuple[int, int], int] = {}
+    for t, (s, a, _) in enumerate(played):
+        first.setdefault((s, a), t)
+    end = len(played)
+    return {
+        pair: sum(gamma ** (t - i) * played[t][2] for t in range(i, end)) + gamma ** (end - i) * bootstrap
+        for pair, i in first.items()
+    }
+
+
+def play(trace: Trace, memory: Memory, s: int, a: int, reward: float) -> None:
+    trace.append(memory, memory.lookup(np.array([s], dtype=np.float32)), a, trace.time)
+    trace.receive(reward)
+
+
+@settings(deadline=None)
+@given(played=steps, gamma=st.sampled_from([0.0, 0.5, 0.9, 0.99, 1.0]), bootstrap=st.floats(-10, 10))
+def test_vectorised_targets_equal_equation_7_from_first_visits(
+    played: list[tuple[int, int, float]], gamma: float, bootstrap: float
+) -> None:
+    memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(gamma, 1)
+    for s, a, reward in played:
+        play(trace, memory, s, a, reward)
+    expected = plain_targets(played, gamma, bootstrap)
+    np.testing.assert_allclose(trace.targets(bootstrap), list(expected.values()), rtol=1e-9, atol=1e-9)
+    assert len(trace) == len(expected)
+    trace.write(memory, trace.targets(bootstrap))
+    for (s, a), target in expected.items():
+        found = memory.lookup(np.array([s], dtype=np.float32))
+        assert found.q[a] == pytest.approx(target, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(played=steps, cuts=st.sets(st.integers(0, 59)), values=st.lists(st.floats(-9, 9), min_size=60, max_size=60))
+def test_the_final_write_forgets_every_intermediate_target(
+    played: list[tuple[int, int, float]], cuts: set[int], values: list[float]
+) -> None:
+    """Writes at any moments with any bootstraps leave, after the end of the trace, what one write leaves."""
+    memories = []
+    for written in (cuts, set()):
+        memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(0.9, 1)
+        for _ in range(2):  # the second trace meets pairs that M' knows
+            trace.clear()
+            memory.freeze()
+            for t, (s, a, reward) in enumerate(played):
+                play(trace, memory, s, a, reward)
+                if t in written:
+                    trace.write(memory, trace.targets(values[t]))
+            trace.write(memory, trace.returns)
+        memories.append(memory.save())
+    for name, array in memories[0].items():
+        np.testing.assert_array_equal(memories[1][name], array, err_msg=name)
+
+
+def test_staggered_writing_takes_each_pair_in_its_own_time() -> None:
+    memory, trace = Memory(1, 1, Config(k=1, index="flat")), Trace(1.0, 1)
+    seen = []
+    for t in range(8):
+        play(trace, memory, t, 0, 1.0)
+        trace.write(memory, trace.targets(0.0), every=3)
+        seen.append([memory.lookup(np.array([s], dtype=np.float32)).q[0] for s in range(t + 1)])
+    # a pair is written at its own visit (return 1), then 3 and 6 steps later (returns 4 and 7)
+    assert seen[0] == [1]
+    assert seen[2] == [1, 1, 1]
+    assert seen[3] == [4, 1, 1, 1]
+    assert seen[7] == [7, 7, 4, 4, 4, 1, 1, 1]
+
+
+def test_a_loaded_trace_goes_on_as_the_saved_one() -> None:
+    memory = Memory(2, 1, Config(k=1, index="flat"))
+    trace, other = Trace(0.9, 1), Trace(0.9, 1)
+    for s in range(6):
+        play(trace, memory, s, s % 2, float(s))
+        if s == 3:
+            trace.write(memory, trace.targets(2.0))
+    other.load(trace.save())
+    copies = [memory, Memory(2, 1, Config(k=1, index="flat"))]
+    copies[1].load(memory.save())
+    for one, m in zip((trace, other), copies, strict=True):
+        for s in (5, 2, 9):
+            play(one, m, s, 1, 1.0)
+        one.write(m, one.returns)
+    np.testing.assert_array_equal(other.returns, trace.returns)
+    for name, array in copies[0].save().items():
+        np.testing.assert_array_equal(copies[1].save()[name], array)
