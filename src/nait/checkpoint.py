@@ -8,6 +8,7 @@ beside it as `NAME.previous`, so that there is a whole one at every moment.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -53,7 +54,8 @@ def save(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
             _keep(path)
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise NaitError(f"cannot write {path}: {error.strerror or error}") from None
 
 

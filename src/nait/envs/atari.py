@@ -81,11 +81,12 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.render_mode = render_mode
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
         self.ale = ale_py.ALEInterface()
-        self.ale.setFloat("repeat_action_probability", settings.sticky_actions)
+        # Sticky actions are drawn here: the emulator's own forget the last action when it is restored.
+        self.ale.setFloat("repeat_action_probability", 0.0)
         rom = roms.get_rom_path(rom_name(game))
         assert rom is not None
         self._rom = rom
-        self._load(seed=0)
+        self.ale.loadROM(rom)
         self._actions = self.ale.getLegalActionSet() if settings.full_action_space else self.ale.getMinimalActionSet()
         self.action_space = Discrete(len(self._actions))
         height, width = self.ale.getScreenDims()
@@ -96,6 +97,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.observation_space = Box(0, 255, self._frames.shape, np.uint8)
         self._fire = ale_py.Action.FIRE in self.ale.getMinimalActionSet()
         self._lives = 0
+        self._held = ale_py.Action.NOOP  # what the last frame was played with
 
     def get_action_meanings(self) -> list[str]:
         """The names of the actions, such as `UPFIRE`."""
@@ -106,12 +108,15 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
         """Begin an episode with a random number of no-op frames."""
         super().reset(seed=seed)
-        if seed is not None:
-            self._load(int(self.np_random.integers(2**31 - 1)))
+        if seed is not None:  # a freshly loaded cartridge may differ from one that was reset
+            self.ale.loadROM(self._rom)
         self.ale.reset_game()
+        self._held = ale_py.Action.NOOP
         noops = int(self.np_random.integers(1, self.settings.noop_max + 1)) if self.settings.noop_max else 0
         for _ in range(noops):
             self._press(ale_py.Action.NOOP)
+            if self.ale.game_over():
+                self.ale.reset_game()
         if self.settings.fire_on_reset and self._fire:
             self._press(ale_py.Action.FIRE)
         self._lives = self.ale.lives()
@@ -128,7 +133,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         pressed = self._actions[int(action)]
         reward, terminated, truncated = 0.0, False, False
         for left in range(settings.frame_skip - 1, -1, -1):
-            reward += ale.act(pressed)
+            reward += self._press(pressed)
             terminated = ale.game_over(with_truncation=False)
             if settings.terminal_on_life_loss:
                 terminated = terminated or ale.lives() < self._lives
@@ -165,6 +170,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
             "screens": self._screens.copy(),
             "frames": self._frames.copy(),
             "lives": np.array(self._lives),
+            "held": np.array(self._held.value),
         }
 
     def restore(self, arrays: Arrays) -> NDArray[np.uint8]:
@@ -176,21 +182,19 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self._screens[:] = arrays["screens"]
         self._frames[:] = arrays["frames"]
         self._lives = int(arrays["lives"].item())
+        self._held = ale_py.Action(arrays["held"].item())
         return self._frames.copy()
 
     def describe(self) -> dict[str, Any]:
         """The game and its settings, as JSON can hold them."""
         return {"game": self.game, **asdict(self.settings)}
 
-    def _load(self, seed: int) -> None:
-        self.ale.setInt("random_seed", seed)
-        self.ale.loadROM(self._rom)
-
     def _press(self, action: ale_py.Action) -> float:
-        reward = float(self.ale.act(action))
-        if self.ale.game_over():
-            self.ale.reset_game()
-        return reward
+        """Play one frame; a sticky action repeats the last frame's instead."""
+        sticky = self.settings.sticky_actions
+        if not sticky or self.np_random.random() >= sticky:
+            self._held = action
+        return float(self.ale.act(self._held))
 
     def _grab(self, place: int) -> None:
         if self.settings.greyscale:

@@ -29,6 +29,8 @@ class HnswIndex:
         return self._count
 
     def add(self, ids: Ids, states: States) -> None:
+        if len(ids) == 0:  # hnswlib takes no empty batch
+            return
         needed = self._count + len(ids)
         if needed > self._capacity:
             while self._capacity < needed:
