@@ -81,8 +81,9 @@ def make_env(name: str, render: bool = False, **options: Any) -> gymnasium.Env[A
         gymnasium.register_envs(ale_py)
     elif name.startswith("MiniGrid-"):
         _import("minigrid")
+    pictures: dict[str, Any] = {"render_mode": "rgb_array"} if render else {}
     try:
-        env: gymnasium.Env[Any, Any] = gymnasium.make(name, render_mode="rgb_array" if render else None)
+        env: gymnasium.Env[Any, Any] = gymnasium.make(name, **pictures)
     except gymnasium.error.Error as error:
         raise NaitError(f"Gymnasium cannot make {name!r}: {str(error).splitlines()[0]}") from None
     return env

@@ -83,6 +83,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self.ale = ale_py.ALEInterface()
         # Sticky actions are drawn here: the emulator's own forget the last action when it is restored.
         self.ale.setFloat("repeat_action_probability", 0.0)
+        self.ale.setInt("random_seed", 0)
         rom = roms.get_rom_path(rom_name(game))
         assert rom is not None
         self._rom = rom
@@ -162,7 +163,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
 
     def snapshot(self) -> Arrays:
         """All that `restore` needs to go on from here: the emulator, the frames, the generator."""
-        emulator = self.ale.cloneState(include_rng=True).serialize()
+        emulator = self.ale.cloneState().serialize()
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "emulator": np.frombuffer(emulator, dtype=np.uint8),
