@@ -11,6 +11,7 @@ from nait.envs.random_walk import REVERSED, STATES, ImageRandomWalk, move, optim
 WALK = "nait/ImageRandomWalk-v0"
 
 
+@pytest.mark.filterwarnings("ignore:.*Box observation space m..imum value:UserWarning")
 def test_gymnasiums_checks_pass() -> None:
     check_env(gymnasium.make(WALK).unwrapped, skip_render_check=True)
 

@@ -165,7 +165,8 @@ class RunLog(Callback):
         An environment that cannot be saved within an episode and is interrupted there keeps the
         checkpoint of an earlier episode's end, from which `--resume` does the rest again.
         """
-        if finished or self._agent.resumes_exactly():
+        new = self._agent.num_timesteps > self._saved_at
+        if new and (finished or self._agent.resumes_exactly()):
             self._agent.save(self._folder / "checkpoint.nait")
             self._saved_at = self._agent.num_timesteps
 
