@@ -1,9 +1,10 @@
-"""The command `nait`: train, eval, games."""
+"""The command `nait`: train, eval, explain, games."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from nait.errors import NaitError
 from nait.experiments.run import RunSettings, evaluate, open_run, train, write_json
 from nait.experiments.suites import BUDGETS, atari57
 from nait.experiments.video import check_video_path, record
+from nait.report import explanation
 
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
 
@@ -90,6 +92,19 @@ def _parser() -> Parser:
     evaluation.add_argument("--video", type=Path, metavar="FILE", help="also film one episode: .mp4 or .gif")
     evaluation.add_argument("--quiet", action="store_true", help="no progress bar")
     evaluation.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+    why = _command(
+        commands,
+        "explain",
+        _explain,
+        "a picture of why a trained agent acts as it does at one moment of an episode",
+        "nait explain runs/MsPacman-s0 --step 100 --out why.png",
+    )
+    why.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
+    why.add_argument("--step", type=int, default=100, help="the moment, in steps of a fresh episode (default: 100)")
+    why.add_argument("--seed", type=int, default=0, help="of the episode (default: 0)")
+    why.add_argument("--out", type=Path, default=Path("why.png"), help="a .png, .svg or .pdf (default: why.png)")
+    why.add_argument("--json", action="store_true", help="print the decision as one JSON object, without a picture")
 
     games = _command(
         commands,
@@ -222,6 +237,42 @@ def _eval(options: argparse.Namespace) -> int:
     if options.video is not None:
         print(f"{options.video}: an episode of score {result['video_score']:g}")
     return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    if options.step < 0:
+        raise NaitError(f"--step must be at least 0, not {options.step}")
+    settings, agent = open_run(options.run)
+    env = make_env(settings.env, render=True, **settings.env_options)
+    decision, screen = explanation.explain_moment(agent, env, options.step, options.seed)
+    if options.json:
+        print(json.dumps(_decision_json(decision)))
+        return 0
+    title = f"{settings.env} after {agent.num_timesteps:,} steps of training, step {options.step} of an episode"
+    explanation.save(explanation.draw(decision, screen, agent, title), options.out)
+    chosen = decision.actions[decision.action]
+    print(f"it takes {chosen.name} (value {chosen.value:.1f}); {options.out} shows why")
+    return 0
+
+
+def _decision_json(decision: nait.Decision) -> dict[str, Any]:
+    return {
+        "action": decision.action,
+        "actions": [
+            {
+                "action": action.action,
+                "name": action.name,
+                "value": action.value,
+                "distance": action.distance if math.isfinite(action.distance) else None,
+                "exact": action.exact,
+                "neighbours": [
+                    {name: getattr(n, name) for name in ("episode", "step", "distance", "weight", "value")}
+                    for n in action.neighbours
+                ],
+            }
+            for action in decision.actions
+        ],
+    }
 
 
 def _evaluate(agent: nait.NAIT, settings: RunSettings, episodes: int, quiet: bool) -> dict[str, Any]:
