@@ -1,4 +1,7 @@
-"""What `learn` tells while it runs, with Stable-Baselines3's names: its callbacks work here too."""
+"""What `learn` tells while it runs, with Stable-Baselines3's names.
+
+Its callbacks work here too, as far as they do not ask for a vectorised environment.
+"""
 
 from __future__ import annotations
 

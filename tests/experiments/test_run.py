@@ -207,3 +207,11 @@ def test_tables_drop_what_came_after_a_checkpoint_and_rows_cut_short(tmp_path: P
     table.append(step=5, x=50)
     table.close()
     assert path.read_text().split() == ["step,x", "1,10", "2,20", "5,50"]
+
+
+def test_tensorboard_events_are_written_where_it_is_installed(tmp_path: Path) -> None:
+    loader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    train(RunSettings(env="CartPole-v1", seed=1), tmp_path / "run", 2000, progress=False)
+    events = loader.EventAccumulator(str(tmp_path / "run"))
+    events.Reload()
+    assert [scalar.step for scalar in events.Scalars("train/score5")] == [1000, 2000]
