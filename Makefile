@@ -4,7 +4,7 @@ BIN := .venv/bin
 STEPS ?= 30000
 DEMO := runs/demo
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint stubs docs clean
 
 demo: .venv/installed
 	@rm -rf $(DEMO)
@@ -18,6 +18,10 @@ lint: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+stubs: .venv/tested
+	$(BIN)/python -m nanobind.stubgen -q -m nait._core -o src/nait/_core.pyi
+	sed -i 's/-> dict:/-> dict[str, Any]:/; s/data: dict)/data: dict[str, Any])/; s/^from typing import Annotated$$/from typing import Annotated, Any/' src/nait/_core.pyi
+
 docs: .venv/installed
 	$(BIN)/pip install -q -e ".[docs]"
 	$(BIN)/mkdocs build --strict
@@ -25,7 +29,7 @@ docs: .venv/installed
 clean:
 	rm -rf .venv build dist runs site
 
-.venv/installed: pyproject.toml
+.venv/installed: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "nait needs Python 3.11 or newer: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --disable-pip-version-check -e .

@@ -29,7 +29,7 @@ def test_what_was_saved_is_loaded(saved: Path) -> None:
     assert set(arrays) == set(ARRAYS)
     for name, array in ARRAYS.items():
         np.testing.assert_array_equal(arrays[name], array)
-        assert arrays[name].dtype == array.dtype
+        assert (arrays[name].dtype, arrays[name].shape) == (array.dtype, array.shape)
 
 
 def test_numpy_alone_opens_the_file(saved: Path) -> None:

@@ -14,12 +14,13 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from nait import checkpoint
+from nait.arrays import Arrays, part, prefixed
 from nait.callbacks import MaybeCallback, as_callback
 from nait.config import Config
 from nait.envs import Frames, Resumable
 from nait.errors import NaitError
-from nait.memory import ABSENT, Lookup, Memory
-from nait.neighbours.protocol import Arrays
+from nait.memory import ABSENT, Lookup
+from nait.native_memory import make_memory
 from nait.policy import choose
 from nait.progress import ProgressCallback
 from nait.representation import make_representation
@@ -43,7 +44,7 @@ class Neighbour:
     """Its share in the value; the shares of one action add up to 1."""
     value: float
     """The return remembered for it."""
-    state: NDArray[np.float32]
+    state: NDArray[Any]
     """What it looked like to the memory."""
 
 
@@ -111,8 +112,9 @@ class NAIT:
             self._frames.is_image,
             config.state_dim,
             np.random.default_rng(projection),
+            native=config.index == "native",
         )
-        self.memory = Memory(self.n_actions, self.representation.dim, config)
+        self.memory = make_memory(self.n_actions, self.representation, config)
         self.trace = Trace(config.gamma, self.representation.dim)
         self.num_timesteps = 0
         self.episode_scores: list[float] = []
@@ -239,7 +241,7 @@ class NAIT:
             before = None if begins or state is None else (state[i] if batch else state)
             stacks.append(self._frames.first(one) if before is None else self._frames.next(before, one))
         rng = None if deterministic else self._play_rng
-        actions = [choose(self.memory.lookup(self.representation(stack)), self.config, rng) for stack in stacks]
+        actions = [choose(self._look(stack), self.config, rng) for stack in stacks]
         kept = (np.stack(stacks) if batch else stacks[0]) if self._frames.stacks else None
         return (np.array(actions) if batch else actions[0]), kept
 
@@ -250,16 +252,20 @@ class NAIT:
         :param state: as for `predict`
         """
         stack = self._frames.first(observation) if state is None else self._frames.next(state, observation)
-        lookup = self.memory.lookup(self.representation(stack), search_thin=True)
+        lookup = self._look(stack, search_thin=True)
         actions = tuple(self._explain_action(lookup, action) for action in range(self.n_actions))
         return Decision(choose(lookup, self.config, None), actions)
+
+    def _look(self, stack: Stack, search_thin: bool = False) -> Lookup:
+        """A lookup that leaves the training as it is."""
+        return self.memory.lookup(self.representation(stack), playing=True, search_thin=search_thin)
 
     def _explain_action(self, lookup: Lookup, action: int) -> ActionValue:
         known = int(lookup.exact[action])
         if known != ABSENT:
             ids, squared = np.array([known]), np.zeros(1)
         else:
-            ids, squared = lookup.neighbours.get(action, (np.empty(0, dtype=np.int64), np.empty(0)))
+            ids, squared = self.memory.neighbours(lookup, action)
         weights = self.memory.weights(squared) if len(ids) else squared
         born, values, states = self.memory.born(ids), self.memory.values_of(ids), self.memory.states_of(ids)
         neighbours = []
@@ -324,18 +330,19 @@ class NAIT:
             "play_rng": self._play_rng.bit_generator.state,
             "running": False,
         }
-        arrays: Arrays = {f"memory.{name}": array for name, array in self.memory.save().items()}
+        arrays = prefixed("memory.", self.memory.save())
+        arrays.update(prefixed("representation.", self.representation.save()))
         arrays["episode_scores"] = np.array(self.episode_scores, dtype=np.float64)
         arrays["episode_ends"] = np.array(self.episode_ends, dtype=np.int64)
         if isinstance(self.env, Resumable):
-            arrays.update({f"env.{name}": array for name, array in self.env.snapshot().items()})
+            arrays.update(prefixed("env.", self.env.snapshot()))
         elif self.env is not None and self._stack is None:
             generator = getattr(self.env.unwrapped, "_np_random", None)
             meta["env_rng"] = generator.bit_generator.state if generator is not None else None
         if self._stack is not None and isinstance(self.env, Resumable):
             meta.update(running=True, score=self._score, lives=self._lives)
             arrays["stack"] = self._stack
-            arrays.update({f"trace.{name}": array for name, array in self.trace.save().items()})
+            arrays.update(prefixed("trace.", self.trace.save()))
         return meta, arrays
 
     @classmethod
@@ -365,7 +372,8 @@ class NAIT:
             observations = env.observation_space
         self._build(observations, Discrete(meta["n_actions"]), Config.from_json(meta["config"]), meta["entropy"])
         self.seed, self.env = meta["seed"], env
-        self.memory.load(_part(arrays, "memory."))
+        self.representation.load(part(arrays, "representation."))
+        self.memory.load(part(arrays, "memory."))
         self.num_timesteps = int(meta["num_timesteps"])
         self.episode_scores = arrays["episode_scores"].tolist()
         self.episode_ends = arrays["episode_ends"].tolist()
@@ -374,14 +382,14 @@ class NAIT:
         if env is None:
             return
         if isinstance(env, Resumable):
-            if snapshot := _part(arrays, "env."):
+            if snapshot := part(arrays, "env."):
                 env.restore(snapshot)
         elif meta.get("env_rng") is not None:
             env.unwrapped.np_random.bit_generator.state = meta["env_rng"]
         if meta["running"] and isinstance(env, Resumable):
             self._score, self._lives = float(meta["score"]), int(meta["lives"])
             self._stack = arrays["stack"]
-            self.trace.load(_part(arrays, "trace."))
+            self.trace.load(part(arrays, "trace."))
 
 
 def describe_env(env: Env) -> dict[str, Any]:
@@ -416,7 +424,3 @@ def _check_same(path: Path, meta: dict[str, Any], env: Env) -> None:
     shape = getattr(env.observation_space, "shape", None)
     if shape != tuple(meta["observation_shape"]):
         raise NaitError(f"{path} was trained on observations of shape {tuple(meta['observation_shape'])}, not {shape}")
-
-
-def _part(arrays: Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

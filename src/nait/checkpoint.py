@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from nait.arrays import Arrays
 from nait.errors import NaitError
-from nait.neighbours.protocol import Arrays
 
 VERSION = 1
 _MARK = b"nait "
@@ -42,7 +42,7 @@ def save(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
             archive.writestr("meta.json", json.dumps({"version": VERSION, **meta}))
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+                    np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
             archive.comment = _MARK + b"0" * 32
         with open(temporary, "r+b") as file:
             digest = _digest(file, os.path.getsize(temporary) - 32)

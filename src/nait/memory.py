@@ -14,12 +14,12 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from nait.arrays import Arrays, grown, part, prefixed
 from nait.config import Config
 from nait.errors import NaitError
-from nait.growth import grown
 from nait.kernels import KERNELS
 from nait.neighbours import make_index
-from nait.neighbours.protocol import Arrays, Distances, Ids
+from nait.neighbours.protocol import Distances, Ids
 from nait.representation import State
 
 Values = NDArray[np.float64]
@@ -78,14 +78,15 @@ class Memory:
 
     # Reading
 
-    def lookup(self, state: State, *, search_thin: bool = False) -> Lookup:
+    def lookup(self, state: State, *, playing: bool = False, search_thin: bool = False) -> Lookup:
         """Q(s, a) and the tie-break distances of every action.
 
+        :param playing: whether this lookup is none of the training's
         :param search_thin: also find the neighbours of actions with fewer than k entries
         """
         k = self._config.k
         key = hash_of(state)
-        q = np.zeros(self.n_actions)
+        q = np.full(self.n_actions, 0.0 if self._config.thin_value == "zero" else np.inf)
         distance = np.full(self.n_actions, np.inf)
         exact = np.full(self.n_actions, ABSENT, dtype=np.int64)
         for i in self._same(state, key):
@@ -123,6 +124,10 @@ class Memory:
             return 0.0
         ids, squared = self._nearest_frozen(lookup, action)
         return float(self._weighted_mean(squared[None], self._frozen[ids][None])[0])
+
+    def neighbours(self, lookup: Lookup, action: int) -> tuple[Ids, Distances]:
+        """L(s, a) with squared distances; empty where the lookup did not search."""
+        return lookup.neighbours.get(action, (np.empty(0, dtype=np.int64), np.empty(0)))
 
     def weights(self, squared: Distances) -> Values:
         """The share of each neighbour in the estimate."""
@@ -197,8 +202,7 @@ class Memory:
             "born": self._born[:n],
         }
         for action, index in enumerate(self._indexes):
-            for name, array in index.save().items():
-                arrays[f"index{action}.{name}"] = array
+            arrays.update(prefixed(f"index{action}.", index.save()))
         return arrays
 
     def load(self, arrays: Arrays) -> None:
@@ -226,9 +230,7 @@ class Memory:
             self._known.setdefault(hash_of(states[i]), []).append(i)
         for action, index in enumerate(self._indexes):
             ids = np.flatnonzero(actions == action)
-            prefix = f"index{action}."
-            mine = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            index.load(ids, states[ids], mine)
+            index.load(ids, states[ids], part(arrays, f"index{action}."))
 
     def _same(self, state: State, key: int) -> list[int]:
         """Ids of all entries that are this very state, one an action."""

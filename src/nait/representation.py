@@ -7,15 +7,18 @@ A representation maps an array of one fixed shape to a float32 state. For images
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from nait import _core
+from nait.arrays import Arrays
 from nait.errors import NaitError
 
-State = NDArray[np.float32]
+State = NDArray[Any]
+"""A vector of float32, or of int32 for the native core."""
 
 
 class Representation(Protocol):
@@ -28,8 +31,26 @@ class Representation(Protocol):
         """The state of one stack of observations."""
         ...
 
+    def save(self) -> Arrays:
+        """What `load` needs; nothing where the map does not depend on what was seen."""
+        ...
 
-class DCT:
+    def load(self, arrays: Arrays) -> None:
+        """Become the representation that was saved."""
+        ...
+
+
+class Stateless:
+    """A representation that does not depend on what was seen."""
+
+    def save(self) -> Arrays:
+        return {}
+
+    def load(self, arrays: Arrays) -> None:
+        return
+
+
+class DCT(Stateless):
     """The low-frequency block of the orthonormal 2-D DCT-II of the frames laid out in a grid.
 
     Only `size` rows and columns of the transform are kept, so it is two products with a truncated
@@ -62,7 +83,7 @@ class DCT:
         self._shape = shape
         self.dim = size * size
 
-    def __call__(self, stack: NDArray[np.generic]) -> State:
+    def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.float32]:
         for cell, frame in zip(self._cells, stack, strict=True):
             cell[...] = frame
         block = self._rows @ self._grid @ self._columns
@@ -78,7 +99,50 @@ class DCT:
         return cells.reshape(self._shape)[::-1]
 
 
-class Projection:
+class NativeDCT:
+    """The same states from the native core, as integers in sixteenths of a coefficient.
+
+    They are taken relative to the first state ever seen, whose large constant parts (the brightness,
+    a maze) would otherwise cost the others their fine ones: the core keeps 12 bits a coordinate.
+    """
+
+    UNIT = 1 / 16
+    FRAMES = 4
+
+    def __init__(self, shape: tuple[int, int, int], size: int) -> None:
+        _, height, width = shape
+        self._transform = _core.Transform(height, width, size)
+        self._centred = False
+        self._shape, self._size = shape, size
+        self.dim = size * size
+
+    def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.int32]:
+        pixels = np.ascontiguousarray(stack, dtype=np.uint8)
+        if not self._centred:
+            self._transform.centre = self._transform(pixels)
+            self._centred = True
+        return self._transform(pixels)
+
+    def inverse(self, state: State) -> NDArray[np.float64]:
+        """The frames as the memory knows them: every coefficient that was cut taken as 0."""
+        whole = (state + self._transform.centre) * self.UNIT
+        return DCT(self._shape, self._size).inverse(whole.astype(np.float32))
+
+    def save(self) -> Arrays:
+        """The centre, once there is one."""
+        return {"centre": self._transform.centre} if self._centred else {}
+
+    def load(self, arrays: Arrays) -> None:
+        """Take the saved centre."""
+        if "centre" in arrays:
+            try:
+                self._transform.centre = np.ascontiguousarray(arrays["centre"], dtype=np.int32)
+            except ValueError as error:
+                raise NaitError(f"the saved representation is not sound: {error}") from None
+            self._centred = True
+
+
+class Projection(Stateless):
     """x R with a fixed random matrix R (Eq. 3): sparse (s = 3), very sparse (s = sqrt(D)), Gaussian."""
 
     def __init__(self, kind: str, input_dim: int, dim: int, rng: np.random.Generator) -> None:
@@ -100,34 +164,40 @@ class Projection:
             signs = np.concatenate([sign for _, sign in rows])
             self._matrix = scipy.sparse.csr_array((signs, columns, starts), shape=(dim, input_dim))
 
-    def __call__(self, stack: NDArray[np.generic]) -> State:
+    def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.float32]:
         projected = self._matrix @ stack.astype(np.float32).ravel()
         return np.asarray(projected * self._scale, dtype=np.float32)
 
 
-class Identity:
+class Identity(Stateless):
     """The observation itself, flattened."""
 
     def __init__(self, input_dim: int) -> None:
         self.dim = input_dim
 
-    def __call__(self, stack: NDArray[np.generic]) -> State:
+    def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.float32]:
         return stack.astype(np.float32).ravel()
 
 
 def make_representation(
-    name: str, shape: tuple[int, ...], is_image: bool, dim: int, rng: np.random.Generator
+    name: str, shape: tuple[int, ...], is_image: bool, dim: int, rng: np.random.Generator, *, native: bool = False
 ) -> Representation:
     """The representation called `name` for observations of `shape`.
 
     The DCT needs images; for a vector it stands for `identity`.
+
+    :param native: have the native core compute the DCT, where it can: four frames of up to 512x512,
+        up to 64x64 coefficients
     """
     input_dim = math.prod(shape)
     if name == "dct" and is_image:
         if len(shape) != 3:
             raise NaitError(f"the DCT needs grey frames (frames, height, width), not shape {shape}")
         frames, height, width = shape
-        return DCT((frames, height, width), math.isqrt(dim))
+        size = math.isqrt(dim)
+        if native and frames == NativeDCT.FRAMES and size <= min(64, 2 * height, 2 * width) and max(shape) <= 512:
+            return NativeDCT((frames, height, width), size)
+        return DCT((frames, height, width), size)
     if name in ("identity", "dct"):
         return Identity(input_dim)
     return Projection(name, input_dim, dim, rng)

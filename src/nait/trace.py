@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nait.growth import grown
+from nait.arrays import Arrays, grown
 from nait.memory import ABSENT, Lookup, Memory, Values
-from nait.neighbours.protocol import Arrays
+from nait.native_memory import NativeMemory
+from nait.representation import State
 
 
 class Trace:
@@ -28,7 +28,7 @@ class Trace:
         """t: steps of the trace so far."""
         self._pairs = 0
         self._visited: set[int] = set()  # ids of pairs that have an entry
-        self._waiting: list[tuple[NDArray[np.float32], int, int, int]] = []  # state, key, action, born
+        self._waiting: list[tuple[State, int, int, int]] = []  # state, key, action, born
         self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> places in _waiting
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Trace:
         """Gamma: the discount that the next reward takes for each pair."""
         return self._discounts[: self._pairs]
 
-    def append(self, memory: Memory, lookup: Lookup, action: int, born: int) -> None:
+    def append(self, memory: Memory | NativeMemory, lookup: Lookup, action: int, born: int) -> None:
         """Add (s, a) to tau and 1 to Gamma, if this is the pair's first visit in the trace."""
         # Asked anew: this trace may have been written, and the pair with it, since the lookup.
         known = memory.find(lookup.state, lookup.key, action)
@@ -73,7 +73,7 @@ class Trace:
         """Q_IT = G + Gamma Q'(s', a')."""
         return self.returns + self.discounts * bootstrap
 
-    def write(self, memory: Memory, targets: Values, every: int | None = None) -> None:
+    def write(self, memory: Memory | NativeMemory, targets: Values, every: int | None = None) -> None:
         """Insert the pairs that memory does not hold yet and update all of them (Algorithm 2).
 
         :param every: update only pairs whose first visit lies a multiple of this many steps back
@@ -100,7 +100,7 @@ class Trace:
             "returns": self.returns,
             "discounts": self.discounts,
             "time": np.array(self.time),
-            "waiting_states": np.array([w[0] for w in self._waiting], dtype=np.float32).reshape(-1, self._dim),
+            "waiting_states": np.array([w[0] for w in self._waiting]).reshape(-1, self._dim),
             "waiting_keys": np.array([w[1] for w in self._waiting], dtype=np.uint64),
             "waiting_actions": np.array([w[2] for w in self._waiting], dtype=np.int64),
             "waiting_born": np.array([w[3] for w in self._waiting], dtype=np.int64),
@@ -117,7 +117,7 @@ class Trace:
         self.time = int(arrays["time"].item())
         self._visited = {int(i) for i in self._ids[:n] if i != ABSENT}
         self._waiting = [
-            (np.asarray(state, dtype=np.float32), int(key), int(action), int(born))
+            (state, int(key), int(action), int(born))
             for state, key, action, born in zip(
                 arrays["waiting_states"],
                 arrays["waiting_keys"],

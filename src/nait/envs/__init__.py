@@ -8,12 +8,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
 
+from nait.arrays import Arrays
 from nait.envs.atari import AtariEnv, AtariSettings, make_atari
 from nait.envs.frames import Frames
 from nait.envs.games import rom_name
 from nait.envs.random_walk import ImageRandomWalk
 from nait.errors import NaitError
-from nait.neighbours.protocol import Arrays
 
 __all__ = [
     "AtariEnv",

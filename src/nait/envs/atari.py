@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import ale_py
-import cv2
 import gymnasium
 import numpy as np
 from ale_py import roms
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
+from nait import _core
+from nait.arrays import Arrays
 from nait.envs.games import rom_name
 from nait.errors import NaitError
-from nait.neighbours.protocol import Arrays
 
 Frame = NDArray[np.uint8]
 
-INTERPOLATIONS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}
+INTERPOLATIONS = ("linear", "area")
 
 
 def setting(default: Any, text: str) -> Any:
@@ -95,6 +95,9 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         self._screens = np.zeros((2, height, width, *channels), dtype=np.uint8)
         size = settings.screen_size
         self._frames = np.zeros((settings.frame_stack, size, size, *channels), dtype=np.uint8)
+        # The core's linear resize equals OpenCV's to the bit.
+        native = settings.greyscale and settings.interpolation == "linear"
+        self._resize = _core.Resize(height, width, size, size) if native else None
         self.observation_space = Box(0, 255, self._frames.shape, np.uint8)
         self._fire = ale_py.Action.FIRE in self.ale.getMinimalActionSet()
         self._lives = 0
@@ -204,12 +207,19 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
             self.ale.getScreenRGB(self._screens[place])
 
     def _frame(self) -> Frame:
+        """The screens as one frame: their maximum where they are pooled, resized."""
         newest = self._screens[0]
         if self.settings.frame_pooling and self.settings.frame_skip > 1:
             np.maximum(newest, self._screens[1], out=newest)
         size = self.settings.screen_size
-        resized = cv2.resize(newest, (size, size), interpolation=INTERPOLATIONS[self.settings.interpolation])
-        return np.asarray(resized, dtype=np.uint8)
+        if self._resize is not None:
+            frame = np.empty((size, size), dtype=np.uint8)
+            self._resize(newest, frame)
+            return frame
+        import cv2
+
+        how = cv2.INTER_LINEAR if self.settings.interpolation == "linear" else cv2.INTER_AREA
+        return np.asarray(cv2.resize(newest, (size, size), interpolation=how), dtype=np.uint8)
 
     def _info(self) -> dict[str, Any]:
         return {"lives": self.ale.lives(), "episode_frame_number": self.ale.getEpisodeFrameNumber()}

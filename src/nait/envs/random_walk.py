@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from nait.neighbours.protocol import Arrays
+from nait.arrays import Arrays
 
 STATES = 19
 START = 9

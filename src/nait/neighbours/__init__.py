@@ -12,8 +12,11 @@ __all__ = ["FlatIndex", "HnswIndex", "Index", "KDTreeIndex", "make_index"]
 
 
 def make_index(config: Config, dim: int) -> Index:
-    """An empty index of the kind that `config` names, for states of length `dim`."""
-    if config.index == "hnswlib":
+    """An empty index of the kind that `config` names, for states of length `dim`.
+
+    `native` stands for hnswlib where the core does not serve: states that are not its integers.
+    """
+    if config.index in ("native", "hnswlib"):
         return HnswIndex(dim, config.M, config.ef_construction, config.ef_search)
     if config.index == "kdtree":
         return KDTreeIndex(dim)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nait.growth import grown
-from nait.neighbours.protocol import Arrays, Distances, Ids, States
+from nait.arrays import Arrays, grown
+from nait.neighbours.protocol import Distances, Ids, States
 
 
 class FlatIndex:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hnswlib
 import numpy as np
 
-from nait.growth import FIRST_CAPACITY
-from nait.neighbours.protocol import Arrays, Distances, Ids, States
+from nait.arrays import FIRST_CAPACITY, Arrays
+from nait.neighbours.protocol import Distances, Ids, States
 
 LEVEL_SEED = 100  # hnswlib draws the layers of its nodes from this; a fixed one makes runs repeatable
 

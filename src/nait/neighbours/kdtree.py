@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import KDTree
 
-from nait.neighbours.protocol import Arrays, Distances, Ids, States
+from nait.arrays import Arrays
+from nait.neighbours.protocol import Distances, Ids, States
 
 
 class KDTreeIndex:

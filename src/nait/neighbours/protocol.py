@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nait.arrays import Arrays
+
 Ids = NDArray[np.int64]
 States = NDArray[np.float32]
 Distances = NDArray[np.float64]
-Arrays = dict[str, NDArray[np.generic]]
 
 
 class Index(Protocol):

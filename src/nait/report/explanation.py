@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nait.agent import NAIT, ActionValue, Decision, Neighbour
 from nait.errors import NaitError
-from nait.representation import DCT
+from nait.representation import DCT, NativeDCT
 
 MOMENTS = 6
 CHOSEN, OTHER = "#0072b2", "#b5b5b5"  # colour-blind safe: blue and grey
@@ -67,7 +67,7 @@ def _reason(chosen: ActionValue, decision: Decision) -> str:
 
 
 def _draw_moment(axes: Any, moment: Neighbour, agent: NAIT) -> None:
-    if isinstance(agent.representation, DCT):
+    if isinstance(agent.representation, DCT | NativeDCT):
         newest = agent.representation.inverse(moment.state)[-1]
         axes.imshow(newest, cmap="gray", aspect="auto")
     else:

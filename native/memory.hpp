@@ -1,0 +1,311 @@
+// The memories M_a of all actions and their frozen copies M'_a: the Q estimate, the tie-break distances and Algorithm 2.
+//
+// M'_a is not copied. A slot at or beyond the count at the last freeze does not exist in it, and an entry changed since
+// then has its old value set aside, so that freezing costs what the episode changed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "estimate.hpp"
+#include "graph.hpp"
+#include "table.hpp"
+
+namespace nait {
+
+// The tie-break distance of an action with fewer than k entries, which the paper leaves open: infinite; the mean over
+// what there is; or the formula to the letter, the sum over what there is divided by k.
+enum class Thin { infinite, mean, letter };
+
+inline Thin thin_of(const std::string& name) {
+    if (name == "infinite") return Thin::infinite;
+    if (name == "mean") return Thin::mean;
+    if (name == "letter") return Thin::letter;
+    throw std::invalid_argument("thin '" + name + "': choose infinite, mean or letter");
+}
+
+struct Settings {
+    std::size_t n_actions, dim, k, links, ef_construction, ef_search, flat_below;
+    Kernel kernel;
+    Thin thin;
+};
+
+struct Neighbour {
+    std::int64_t squared;
+    Slot slot;
+};
+
+// One action's M_a with its M'_a.
+struct ActionMemory {
+    Graph graph;
+    Table table;
+    std::size_t frozen_size = 0;
+    std::unordered_map<Slot, double> frozen;  // old values of entries changed since the freeze
+    Cursor training, playing;
+    std::int64_t exact = Table::kAbsent;  // of the last lookup, as are the neighbours
+    std::vector<Neighbour> neighbours;
+
+    ActionMemory(const Layout& layout, Arena& arena, const Distances& distances, std::size_t ef_construction)
+        : graph(layout, arena, distances, ef_construction) {}
+
+    double frozen_value(Slot slot) const {
+        const auto old = frozen.find(slot);
+        return old == frozen.end() ? graph.nodes.value(slot) : old->second;
+    }
+
+    void update(Slot slot, double target, double alpha) {
+        double value = target;
+        if (slot < frozen_size) {
+            const double old = frozen.emplace(slot, graph.nodes.value(slot)).first->second;
+            value = old + alpha * (target - old);
+        }
+        graph.nodes.set_value(slot, value);
+    }
+};
+
+class Memory {
+   public:
+    explicit Memory(const Settings& settings)
+        : settings_(settings),
+          layout_(settings.dim, settings.links),
+          arena_(layout_.stride * Nodes::kChunk),
+          width_(settings.k + settings.k / 8 + 1),
+          query_(layout_),
+          incoming_(layout_),
+          weights_(settings.k),
+          values_(settings.k) {
+        for (std::size_t a = 0; a < settings.n_actions; ++a)
+            actions_.emplace_back(layout_, arena_, distances_, settings.ef_construction);
+    }
+
+    const Settings& settings() const { return settings_; }
+    const Layout& layout() const { return layout_; }
+
+    // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action. Actions with fewer than k
+    // entries, whose value is 0, are searched only if asked to or if the tie-break needs their distances.
+    void lookup(const std::int32_t* state, bool playing, bool search_thin, double* q, double* distance, std::int64_t* exact) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        pack(layout_, state, query_);
+        looked_up_ = true;
+        playing_ = playing;
+        search_thin = search_thin || settings_.thin != Thin::infinite;
+        const std::uint64_t hash = hash_bytes(query_.record.data(), layout_.key_bytes);
+        for (const ActionMemory& memory : actions_) memory.table.touch(hash);
+        // Back and forth: the actions searched last are searched first now, while their records are still in the cache.
+        backwards_ = !backwards_;
+        const std::size_t last = actions_.size() - 1;
+        for (std::size_t i = 0; i <= last; ++i) {
+            const std::size_t a = backwards_ ? last - i : i;
+            if (i < last) {
+                ActionMemory& next = actions_[backwards_ ? a - 1 : a + 1];
+                next.graph.prefetch_seeds(cursor(next));
+            }
+            ActionMemory& memory = actions_[a];
+            Graph& graph = memory.graph;
+            std::vector<Slot>& seeds = cursor(memory).seeds;
+            memory.exact = memory.table.find(hash, query_.record.data(), graph.nodes);
+            exact[a] = memory.exact;
+            if (memory.exact != Table::kAbsent) {
+                const auto slot = static_cast<Slot>(memory.exact);
+                memory.neighbours.assign(1, Neighbour{0, slot});
+                seeds.assign(1, slot);
+                for (std::size_t j = 0; j < graph.nodes.degree(slot); ++j) seeds.push_back(graph.nodes.link(slot, j));
+                q[a] = graph.nodes.value(slot);
+                distance[a] = 0.0;
+                continue;
+            }
+            memory.neighbours.clear();
+            if (search_thin || graph.nodes.size() >= settings_.k)
+                nearest(memory, graph.nodes.size(), memory.neighbours);
+            seeds.clear();
+            for (const Neighbour& n : memory.neighbours) seeds.push_back(n.slot);
+            q[a] = estimate(memory.neighbours, [&](Slot slot) { return graph.nodes.value(slot); });
+            distance[a] = mean_distance(memory.neighbours);
+        }
+    }
+
+    // Q'(s, a) of the state last looked up: the estimate from M'_a, by its own k nearest.
+    double frozen_q(std::size_t action) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ActionMemory& memory = looked_up(action);
+        if (memory.exact != Table::kAbsent && static_cast<std::size_t>(memory.exact) < memory.frozen_size)
+            return memory.frozen_value(static_cast<Slot>(memory.exact));
+        if (memory.frozen_size < settings_.k) return 0.0;
+        nearest(memory, memory.frozen_size, frozen_neighbours_);
+        return estimate(frozen_neighbours_, [&](Slot slot) { return memory.frozen_value(slot); });
+    }
+
+    // The neighbours of the last lookup, nearest first, with their weights in Q (zero where Q does not rest on them).
+    std::size_t neighbours(std::size_t action, std::vector<std::int64_t>& slots, std::vector<std::int64_t>& squared,
+                           std::vector<double>& weights, std::vector<double>& values) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ActionMemory& memory = looked_up(action);
+        const std::size_t n = memory.neighbours.size();
+        slots.resize(n);
+        squared.resize(n);
+        weights.assign(n, 0.0);
+        values.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            slots[i] = memory.neighbours[i].slot;
+            squared[i] = memory.neighbours[i].squared;
+            values[i] = memory.graph.nodes.value(memory.neighbours[i].slot);
+        }
+        if (memory.exact != Table::kAbsent || n >= settings_.k) weigh(settings_.kernel, squared.data(), n, weights.data());
+        return n;
+    }
+
+    // The slot of s in M_a as it is now, -1 if it is not there.
+    std::int64_t find(std::size_t action, const std::int32_t* state) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        pack(layout_, state, incoming_);
+        const std::uint64_t hash = hash_bytes(incoming_.record.data(), layout_.key_bytes);
+        return actions_[action].table.find(hash, incoming_.record.data(), actions_[action].graph.nodes);
+    }
+
+    // The state as a memory keeps it.
+    void canonical(const std::int32_t* state, std::int32_t* kept) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        pack(layout_, state, incoming_);
+        unpack(layout_, incoming_.record.data(), kept);
+    }
+
+    // Algorithm 2 for first visits of (s, a); s enters M_a if it is not there yet.
+    Slot write(std::size_t action, const std::int32_t* state, double target, double alpha) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ActionMemory& memory = actions_[action];
+        pack(layout_, state, incoming_);
+        const std::uint64_t hash = hash_bytes(incoming_.record.data(), layout_.key_bytes);
+        const std::int64_t known = memory.table.find(hash, incoming_.record.data(), memory.graph.nodes);
+        if (known != Table::kAbsent) {
+            memory.update(static_cast<Slot>(known), target, alpha);
+            return static_cast<Slot>(known);
+        }
+        memory.table.reserve_one(memory.graph.nodes);
+        const Slot slot = memory.graph.insert(incoming_, target, work_);
+        memory.table.add(hash, slot);
+        return slot;
+    }
+
+    // Algorithm 2 for a pair whose slot is known.
+    void update(std::size_t action, Slot slot, double target, double alpha) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        actions_[action].update(slot, target, alpha);
+    }
+
+    // M'_a <- M_a for all a.
+    void freeze() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (ActionMemory& memory : actions_) {
+            memory.frozen_size = memory.graph.nodes.size();
+            memory.frozen.clear();
+        }
+    }
+
+    std::size_t size(std::size_t action) const { return actions_[action].graph.nodes.size(); }
+
+    std::size_t nbytes() const {
+        std::size_t bytes = arena_.nbytes();
+        for (const ActionMemory& memory : actions_)
+            bytes += memory.graph.nbytes() + memory.table.nbytes() +
+                     memory.frozen.size() * (sizeof(std::pair<Slot, double>) + 2 * sizeof(void*));
+        return bytes;
+    }
+
+    const ActionMemory& action(std::size_t a) const { return actions_[a]; }
+    ActionMemory empty_action() { return {layout_, arena_, distances_, settings_.ef_construction}; }
+    void replace(std::size_t a, ActionMemory&& memory) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        actions_[a] = std::move(memory);
+        looked_up_ = false;
+    }
+
+   private:
+    // The k nearest of the first `limit` slots to query_, by exact distance among the nearest by coarse distance.
+    void nearest(ActionMemory& memory, std::size_t limit, std::vector<Neighbour>& out) {
+        Graph& graph = memory.graph;
+        const std::size_t added = graph.nodes.size() - limit;
+        const std::size_t ef = std::max(settings_.ef_search, width_);
+        // Entries beyond the limit crowd the pool: widen it by as many, or scan when they are many.
+        if (graph.nodes.size() < settings_.flat_below || added > ef)
+            graph.scan(query_, width_, limit, work_);
+        else
+            graph.search(query_, ef + added, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
+        work_.slots.resize(std::max(work_.slots.size(), width_));
+        work_.records.resize(std::max(work_.records.size(), width_));
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
+            const Slot slot = key_slot(work_.pool[i]);
+            if (slot >= limit) continue;
+            work_.slots[n] = slot;
+            work_.records[n] = graph.nodes[slot];
+            prefetch(work_.records[n] + layout_.low, layout_.key_bytes - layout_.low);
+            ++n;
+        }
+        squared_.resize(std::max(squared_.size(), n));
+        distances_.fine(query_, layout_, work_.records.data(), n, squared_.data());
+        out.resize(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            // The coarse order is nearly the fine one, so that insertion beats a sort.
+            const Neighbour found{squared_[i], work_.slots[i]};
+            std::size_t at = i;
+            for (; at > 0 && before(found, out[at - 1]); --at) out[at] = out[at - 1];
+            out[at] = found;
+        }
+        if (out.size() > settings_.k) out.resize(settings_.k);
+    }
+
+    static bool before(const Neighbour& a, const Neighbour& b) {
+        return a.squared != b.squared ? a.squared < b.squared : a.slot < b.slot;
+    }
+
+    template <class Value>
+    double estimate(const std::vector<Neighbour>& neighbours, Value value) {
+        if (neighbours.size() < settings_.k) return 0.0;
+        const std::size_t n = neighbours.size();
+        squared_.resize(std::max(squared_.size(), n));
+        for (std::size_t i = 0; i < n; ++i) {
+            squared_[i] = neighbours[i].squared;
+            values_[i] = value(neighbours[i].slot);
+        }
+        weigh(settings_.kernel, squared_.data(), n, weights_.data());
+        return weighted_mean(weights_.data(), values_.data(), n);
+    }
+
+    double mean_distance(const std::vector<Neighbour>& neighbours) const {
+        std::int64_t sum = 0;
+        for (const Neighbour& n : neighbours) sum += n.squared;
+        const std::size_t n = neighbours.size();
+        if (n >= settings_.k || settings_.thin == Thin::letter)
+            return static_cast<double>(sum) / static_cast<double>(settings_.k);
+        if (settings_.thin == Thin::infinite || n == 0) return std::numeric_limits<double>::infinity();
+        return static_cast<double>(sum) / static_cast<double>(n);
+    }
+
+    Cursor& cursor(ActionMemory& memory) const { return playing_ ? memory.playing : memory.training; }
+
+    ActionMemory& looked_up(std::size_t action) {
+        if (!looked_up_) throw std::logic_error("look a state up first");
+        return actions_[action];
+    }
+
+    Settings settings_;
+    Layout layout_;
+    Arena arena_;
+    Distances distances_;
+    std::size_t width_;  // how many are measured exactly to find the k nearest
+    std::vector<ActionMemory> actions_;
+    Query query_, incoming_;
+    bool looked_up_ = false, playing_ = false, backwards_ = false;
+    Workspace work_;
+    std::vector<Neighbour> frozen_neighbours_;
+    std::vector<std::int64_t> squared_;
+    std::vector<double> weights_, values_;
+    std::mutex mutex_;
+};
+
+}  // namespace nait

@@ -1,0 +1,176 @@
+"""The memory of `memory.py` on the native core: the same calls and the same equations, one call a step.
+
+The core keeps the states of each action in a proximity graph, in slots; an entry's id here is
+`slot * n_actions + action`. States are integer vectors, distances between them exact integers, so
+that neighbours, values and episodes are the same on every CPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nait import _core
+from nait.arrays import Arrays, grown, part, prefixed
+from nait.config import Config
+from nait.errors import NaitError
+from nait.kernels import KERNELS
+from nait.memory import ABSENT, Lookup, Memory, Values, hash_of
+from nait.neighbours.protocol import Distances, Ids
+from nait.representation import NativeDCT, Representation, State
+
+# M and ef are given as for hnswlib; the core's graph has the same recall with fewer links and
+# candidates, because its searches begin at the last step's neighbours: 16, 100 and 96 for 40, 200 and 200.
+LINKS_SHARE = 0.4
+EF_CONSTRUCTION_SHARE = 0.5
+EF_SEARCH_SHARE = 0.48
+
+
+class NativeMemory:
+    """M on the core.
+
+    :param unit: length of one step of a state's coordinates, in those of the paper's states
+    """
+
+    def __init__(self, n_actions: int, dim: int, unit: float, config: Config) -> None:
+        self.n_actions = n_actions
+        self.dim = dim
+        self._config = config
+        self._unit = unit
+        links = max(2, round(LINKS_SHARE * config.M))
+        self._core = _core.Memory(
+            n_actions,
+            dim,
+            k=config.k,
+            M=links,
+            ef_construction=max(links, round(EF_CONSTRUCTION_SHARE * config.ef_construction)),
+            ef_search=max(1, round(EF_SEARCH_SHARE * config.ef_search)),
+            kernel=config.kernel,
+            thin=config.thin_distance,
+        )
+        self._born = [np.empty(0, dtype=np.int64) for _ in range(n_actions)]
+
+    def __len__(self) -> int:
+        """Entries of all actions together."""
+        return int(self._core.sizes().sum())
+
+    def sizes(self) -> list[int]:
+        """|M_a| for each action."""
+        sizes: list[int] = self._core.sizes().tolist()
+        return sizes
+
+    def distinct_states(self) -> int:
+        """States met at least once, whatever was done there."""
+        rows = [self._core.export(action)["states"] for action in range(self.n_actions)]
+        return len({row.tobytes() for states in rows for row in states})
+
+    def nbytes(self) -> int:
+        """Bytes that the core holds."""
+        return self._core.nbytes()
+
+    # Reading
+
+    def lookup(self, state: State, *, playing: bool = False, search_thin: bool = False) -> Lookup:
+        """Q(s, a) and the tie-break distances of every action.
+
+        :param playing: whether this lookup is none of the training's, whose next search begins where its last one ended
+        :param search_thin: also find the neighbours of actions with fewer than k entries
+        """
+        state = self._core.canonical(state)
+        q, distance = np.empty(self.n_actions), np.empty(self.n_actions)
+        exact = np.empty(self.n_actions, dtype=np.int64)
+        self._core.lookup(state, q, distance, exact, playing=playing, search_thin=search_thin)
+        distance *= self._unit * self._unit
+        if self._config.thin_value == "infinite":
+            q[(self._core.sizes() < self._config.k) & (exact == ABSENT)] = np.inf
+        known = exact != ABSENT
+        exact[known] = exact[known] * self.n_actions + np.flatnonzero(known)
+        return Lookup(state, hash_of(state), q, distance, exact, {})
+
+    def find(self, state: State, key: int, action: int) -> int:
+        """The id of the pair's entry, or ABSENT."""
+        slot = self._core.find(action, state)
+        return ABSENT if slot == ABSENT else slot * self.n_actions + action
+
+    def frozen_q(self, lookup: Lookup, action: int) -> float:
+        """Q'(s, a) of the state looked up last."""
+        return self._core.frozen_q(action)
+
+    def neighbours(self, lookup: Lookup, action: int) -> tuple[Ids, Distances]:
+        """L(s, a) of the state looked up last, and the squared distances."""
+        slots, squared, _, _ = self._core.neighbours(action)
+        return slots * self.n_actions + action, squared.astype(np.float64) * (self._unit * self._unit)
+
+    def weights(self, squared: Distances) -> Values:
+        """The share of each neighbour in the estimate."""
+        weights = KERNELS[self._config.kernel](np.sqrt(squared))
+        shares: Values = weights / weights.sum()
+        return shares
+
+    def values_of(self, ids: Ids) -> Values:
+        """M_a(s) of entries of one action."""
+        return self._entries(ids)[1]
+
+    def states_of(self, ids: Ids) -> NDArray[np.int32]:
+        """The states of entries of one action."""
+        return self._entries(ids)[0]
+
+    def born(self, ids: Ids) -> NDArray[np.int64]:
+        """The environment step at which entries were first met."""
+        return np.array([self._born[i % self.n_actions][i // self.n_actions] for i in ids.tolist()], dtype=np.int64)
+
+    # Writing
+
+    def freeze(self) -> None:
+        """M' <- M, at the cost of what has changed since the last call."""
+        self._core.freeze()
+
+    def insert(self, states: NDArray[Any], keys: list[int], actions: NDArray[np.int64], born: NDArray[np.int64]) -> Ids:
+        """Make entries for pairs that the memory does not hold yet; returns their ids. Values come by `update`."""
+        slots = self._core.write(actions, states, np.zeros(len(actions)), self._config.alpha)
+        for action, slot, step in zip(actions.tolist(), slots.tolist(), born.tolist(), strict=True):
+            self._born[action] = grown(self._born[action], slot + 1)
+            self._born[action][slot] = step
+        return slots * self.n_actions + actions
+
+    def update(self, ids: Ids, targets: Values) -> None:
+        """Algorithm 2 for distinct entries."""
+        slots, actions = np.divmod(ids, self.n_actions)
+        self._core.update(actions, slots, targets, self._config.alpha)
+
+    # Saving
+
+    def save(self) -> Arrays:
+        """Every entry, the graphs and where the next searches begin, as plain arrays."""
+        arrays: Arrays = {}
+        for action in range(self.n_actions):
+            exported = self._core.export(action)
+            exported["born"] = self._born[action][: len(exported["values"])]
+            arrays.update(prefixed(f"{action}.", {name: np.asarray(array) for name, array in exported.items()}))
+        return arrays
+
+    def load(self, arrays: Arrays) -> None:
+        """Fill an empty memory with what `save` gave."""
+        for action in range(self.n_actions):
+            mine = part(arrays, f"{action}.")
+            born = np.asarray(mine.pop("born"), dtype=np.int64)
+            if len(born) != len(mine["values"]):
+                raise NaitError("the saved memory's arrays differ in length")
+            try:
+                self._core.restore(action, {name: a if a.ndim else a.item() for name, a in mine.items()})
+            except ValueError as error:
+                raise NaitError(f"the saved memory is not sound: {error}") from None
+            self._born[action] = born
+
+    def _entries(self, ids: Ids) -> tuple[NDArray[np.int32], Values]:
+        slots, actions = np.divmod(ids, self.n_actions)
+        return self._core.entries(int(actions[0]) if len(ids) else 0, slots)
+
+
+def make_memory(n_actions: int, representation: Representation, config: Config) -> Memory | NativeMemory:
+    """The memory that `config.index` asks for; the native one needs the native representation's integer states."""
+    if config.index == "native" and isinstance(representation, NativeDCT):
+        return NativeMemory(n_actions, representation.dim, representation.UNIT, config)
+    return Memory(n_actions, representation.dim, config)
