@@ -20,7 +20,6 @@ lint: .venv/tested
 
 stubs: .venv/tested
 	$(BIN)/python -m nanobind.stubgen -q -m nait._core -o src/nait/_core.pyi
-	sed -i 's/-> dict:/-> dict[str, Any]:/; s/data: dict)/data: dict[str, Any])/; s/^from typing import Annotated$$/from typing import Annotated, Any/' src/nait/_core.pyi
 
 docs: .venv/installed
 	$(BIN)/pip install -q -e ".[docs]"

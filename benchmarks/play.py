@@ -28,7 +28,7 @@ def dct_basis(n: int, kept: int) -> NDArray[np.float64]:
 
 
 def rom_name(game: str) -> str:
-    return "".join(("_" if c.isupper() and i else "") + c.lower() for i, c in enumerate(game)).replace("n_d", "n_d")
+    return "".join(("_" if c.isupper() and i else "") + c.lower() for i, c in enumerate(game))
 
 
 def play(game: str, steps: int, seed: int, kept_screens: int) -> dict[str, NDArray[np.generic]]:
@@ -37,8 +37,7 @@ def play(game: str, steps: int, seed: int, kept_screens: int) -> dict[str, NDArr
     ale.setFloat("repeat_action_probability", 0.0)
     ale.setInt("random_seed", seed)
     roms = Path(ale_py.__file__).parent / "roms"
-    name = {"UpNDown": "up_n_down"}.get(game, rom_name(game))
-    ale.loadROM(str(roms / f"{name}.bin"))
+    ale.loadROM(str(roms / f"{rom_name(game)}.bin"))
     actions = ale.getLegalActionSet()
     rng = np.random.default_rng(seed)
     basis = dct_basis(168, SIDE).astype(np.float32)
@@ -90,5 +89,5 @@ if __name__ == "__main__":
     for game in arguments.games or GAMES:
         start = time.perf_counter()
         record = play(game, arguments.steps, 0, 2000)
-        np.savez(arguments.out / f"{game}.npz", **record)
+        np.savez(arguments.out / f"{game}.npz", allow_pickle=False, **record)
         print(game, f"{arguments.steps / (time.perf_counter() - start):.0f} steps/s", flush=True)

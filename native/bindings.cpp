@@ -56,7 +56,8 @@ std::size_t checked_action(const nait::Memory& memory, std::int64_t action) {
 
 template <class T>
 void expect_length(const T& array, std::size_t n, const char* name) {
-    expect(array.size() == n, std::string(name) + " has " + std::to_string(array.size()) + " entries, not " + std::to_string(n));
+    expect(array.size() == n,
+           std::string(name) + " has " + std::to_string(array.size()) + " entries, not " + std::to_string(n));
 }
 
 nait::Settings checked_settings(std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links,
@@ -68,10 +69,11 @@ nait::Settings checked_settings(std::size_t n_actions, std::size_t dim, std::siz
     expect(links >= 2 && links <= 255, "M must be 2 to 255");
     expect(ef_construction >= links && ef_construction <= 65536, "ef_construction must be M to 65536");
     expect(ef_search >= 1 && ef_search <= 65536, "ef_search must be 1 to 65536");
-    return {n_actions, dim, k, links, ef_construction, ef_search, flat_below, nait::kernel_of(kernel), nait::thin_of(thin)};
+    return {n_actions,          dim, k, links, ef_construction, ef_search, flat_below, nait::kernel_of(kernel),
+            nait::thin_of(thin)};
 }
 
-nb::dict export_action(const nait::Memory& memory, std::int64_t which) {
+nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memory, std::int64_t which) {
     const nait::ActionMemory& action = memory.action(checked_action(memory, which));
     const nait::Nodes& nodes = action.graph.nodes;
     const std::size_t n = nodes.size(), dim = memory.layout().dim, links = memory.layout().links;
@@ -90,7 +92,7 @@ nb::dict export_action(const nait::Memory& memory, std::int64_t which) {
     std::sort(frozen_slots.begin(), frozen_slots.end());
     for (const Slot slot : frozen_slots) frozen_values.push_back(action.frozen.at(slot));
     const std::size_t changed = frozen_slots.size(), started = seeds.size();
-    nb::dict result;
+    nb::typed<nb::dict, nb::str, nb::object> result;
     result["states"] = make_array(std::move(states), {n, dim});
     result["values"] = make_array(std::move(values), {n});
     result["degrees"] = make_array(std::move(degrees), {n});
@@ -112,7 +114,7 @@ In<T> field(const nb::dict& data, const char* name, std::size_t ndim) {
     return array;
 }
 
-void restore_action(nait::Memory& memory, std::int64_t which, const nb::dict& data) {
+void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb::dict, nb::str, nb::object>& data) {
     const std::size_t action = checked_action(memory, which);
     const auto states = field<std::int32_t>(data, "states", 2);
     const auto values = field<double>(data, "values", 1);
@@ -122,11 +124,13 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::dict& da
     const auto frozen_values = field<double>(data, "frozen_values", 1);
     const auto seeds = field<Slot>(data, "seeds", 1);
     std::size_t frozen_size = 0;
-    expect(data.contains("frozen_size") && nb::try_cast(data["frozen_size"], frozen_size), "restore: no valid 'frozen_size'");
+    expect(data.contains("frozen_size") && nb::try_cast(data["frozen_size"], frozen_size),
+           "restore: no valid 'frozen_size'");
     std::uint32_t probed = 0;
     expect(data.contains("probed") && nb::try_cast(data["probed"], probed), "restore: no valid 'probed'");
     const std::size_t n = states.shape(0), dim = memory.layout().dim, width = memory.layout().links;
-    expect(states.shape(1) == dim, "restore: states have " + std::to_string(states.shape(1)) + " coordinates, not " + std::to_string(dim));
+    expect(states.shape(1) == dim,
+           "restore: states have " + std::to_string(states.shape(1)) + " coordinates, not " + std::to_string(dim));
     expect(links.shape(0) == n && links.shape(1) == width, "restore: links do not match the states and M");
     expect_length(values, n, "restore: values");
     expect_length(degrees, n, "restore: degrees");
@@ -136,7 +140,8 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::dict& da
     for (std::size_t i = 0; i < n; ++i) {
         expect(degrees.data()[i] <= width, "restore: a degree exceeds M");
         for (std::size_t j = 0; j < degrees.data()[i]; ++j)
-            expect(links.data()[i * width + j] < n && links.data()[i * width + j] != i, "restore: a link leads nowhere");
+            expect(links.data()[i * width + j] < n && links.data()[i * width + j] != i,
+                   "restore: a link leads nowhere");
     }
     for (std::size_t i = 0; i < frozen_slots.size(); ++i)
         expect(frozen_slots.data()[i] < frozen_size, "restore: a frozen slot does not exist");
@@ -157,13 +162,15 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::dict& da
             fresh.graph.nodes.set_value(slot, values.data()[slot]);
             fresh.graph.nodes.set_degree(slot, degrees.data()[slot]);
             for (std::size_t j = 0; j < width; ++j)
-                fresh.graph.nodes.set_link(slot, j, j < degrees.data()[slot] ? links.data()[slot * width + j] : static_cast<Slot>(slot));
+                fresh.graph.nodes.set_link(
+                    slot, j, j < degrees.data()[slot] ? links.data()[slot * width + j] : static_cast<Slot>(slot));
         }
         fresh.graph.restored();
         fresh.training.seeds.assign(seeds.data(), seeds.data() + seeds.size());
         fresh.training.probed = probed;
         fresh.frozen_size = frozen_size;
-        for (std::size_t i = 0; i < frozen_slots.size(); ++i) fresh.frozen[frozen_slots.data()[i]] = frozen_values.data()[i];
+        for (std::size_t i = 0; i < frozen_slots.size(); ++i)
+            fresh.frozen[frozen_slots.data()[i]] = frozen_values.data()[i];
     }
     expect(distinct, "restore: the same state is stored twice");
     memory.replace(action, std::move(fresh));
@@ -178,23 +185,27 @@ NB_MODULE(_core, m) {
     m.attr("simd") = nait::simd_name(nait::simd());
 
     using nait::Memory;
-    nb::class_<Memory>(m, "Memory",
-                       "The memories M_a of all actions and their frozen copies M'_a.\n\n"
-                       "States are int32 vectors, kept in 12 bits a coordinate under an exponent of their own; distances are\n"
-                       "exact integers between the states as kept. A memory of fewer than flat_below entries is scanned.\n"
-                       "M and the two ef mean what they do in HNSW; the defaults are lower than the paper's, because searches\n"
-                       "start at the last query's neighbours and slots before and after are links too.")
-        .def("__init__",
-             [](Memory* self, std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links, std::size_t ef_construction,
-                std::size_t ef_search, std::size_t flat_below, const std::string& kernel, const std::string& thin) {
-                 new (self) Memory(checked_settings(n_actions, dim, k, links, ef_construction, ef_search, flat_below, kernel, thin));
-             },
-             "n_actions"_a, "dim"_a, nb::kw_only(), "k"_a = 64, "M"_a = 16, "ef_construction"_a = 100, "ef_search"_a = 96,
-             "flat_below"_a = 1000, "kernel"_a = "tricubic", "thin"_a = "infinite")
+    nb::class_<Memory>(
+        m, "Memory",
+        "The memories M_a of all actions and their frozen copies M'_a.\n\n"
+        "States are int32 vectors, kept in 12 bits a coordinate under an exponent of their own; distances are\n"
+        "exact integers between the states as kept. A memory of fewer than flat_below entries is scanned.\n"
+        "M and the two ef mean what they do in HNSW; the defaults are lower than the paper's, because searches\n"
+        "start at the last query's neighbours and slots before and after are links too.")
+        .def(
+            "__init__",
+            [](Memory* self, std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links,
+               std::size_t ef_construction, std::size_t ef_search, std::size_t flat_below, const std::string& kernel,
+               const std::string& thin) {
+                new (self) Memory(
+                    checked_settings(n_actions, dim, k, links, ef_construction, ef_search, flat_below, kernel, thin));
+            },
+            "n_actions"_a, "dim"_a, nb::kw_only(), "k"_a = 64, "M"_a = 16, "ef_construction"_a = 100,
+            "ef_search"_a = 96, "flat_below"_a = 1000, "kernel"_a = "tricubic", "thin"_a = "infinite")
         .def(
             "lookup",
-            [](Memory& self, In<std::int32_t, nb::ndim<1>> state, Out<double> q, Out<double> distance, Out<std::int64_t> exact,
-               bool playing, bool search_thin) {
+            [](Memory& self, In<std::int32_t, nb::ndim<1>> state, Out<double> q, Out<double> distance,
+               Out<std::int64_t> exact, bool playing, bool search_thin) {
                 expect_length(state, self.layout().dim, "state");
                 expect_states(state.data(), state.size());
                 for (const std::size_t n : {q.size(), distance.size(), exact.size()})
@@ -205,7 +216,8 @@ NB_MODULE(_core, m) {
             "state"_a.noconvert(), "q"_a.noconvert(), "distance"_a.noconvert(), "exact"_a.noconvert(), nb::kw_only(),
             "playing"_a = false, "search_thin"_a = false,
             "Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action.\n\n"
-            "playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there are\n"
+            "playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there "
+            "are\n"
             "fewer than k.")
         .def(
             "find",
@@ -267,7 +279,8 @@ NB_MODULE(_core, m) {
             [](Memory& self, In<std::int64_t, nb::ndim<1>> actions, In<std::int32_t, nb::ndim<2>> states,
                In<double, nb::ndim<1>> targets, double alpha) {
                 const std::size_t n = actions.size(), dim = self.layout().dim;
-                expect(states.shape(0) == n && states.shape(1) == dim, "states must be one row an action, of the memory's dim");
+                expect(states.shape(0) == n && states.shape(1) == dim,
+                       "states must be one row an action, of the memory's dim");
                 expect_length(targets, n, "targets");
                 for (std::size_t i = 0; i < n; ++i) checked_action(self, actions.data()[i]);
                 expect_states(states.data(), states.size());
@@ -275,7 +288,8 @@ NB_MODULE(_core, m) {
                 {
                     const nb::gil_scoped_release release;
                     for (std::size_t i = 0; i < n; ++i)
-                        slots[i] = self.write(static_cast<std::size_t>(actions.data()[i]), states.data() + i * dim, targets.data()[i], alpha);
+                        slots[i] = self.write(static_cast<std::size_t>(actions.data()[i]), states.data() + i * dim,
+                                              targets.data()[i], alpha);
                 }
                 return make_array(std::move(slots), {n});
             },
@@ -290,49 +304,59 @@ NB_MODULE(_core, m) {
                 expect_length(targets, n, "targets");
                 for (std::size_t i = 0; i < n; ++i) {
                     const std::size_t a = checked_action(self, actions.data()[i]);
-                    expect(slots.data()[i] >= 0 && static_cast<std::size_t>(slots.data()[i]) < self.size(a), "a slot does not exist");
+                    expect(slots.data()[i] >= 0 && static_cast<std::size_t>(slots.data()[i]) < self.size(a),
+                           "a slot does not exist");
                 }
                 const nb::gil_scoped_release release;
                 for (std::size_t i = 0; i < n; ++i)
-                    self.update(static_cast<std::size_t>(actions.data()[i]), static_cast<Slot>(slots.data()[i]), targets.data()[i], alpha);
+                    self.update(static_cast<std::size_t>(actions.data()[i]), static_cast<Slot>(slots.data()[i]),
+                                targets.data()[i], alpha);
             },
             "actions"_a.noconvert(), "slots"_a.noconvert(), "targets"_a.noconvert(), "alpha"_a,
             "Algorithm 2 for pairs whose slots are known from write.")
-        .def("freeze", &Memory::freeze, nb::call_guard<nb::gil_scoped_release>(), "M'_a <- M_a for all actions; costs what changed.")
+        .def("freeze", &Memory::freeze, nb::call_guard<nb::gil_scoped_release>(),
+             "M'_a <- M_a for all actions; costs what changed.")
         .def(
-            "size", [](const Memory& self, std::int64_t action) { return self.size(checked_action(self, action)); }, "action"_a,
-            "Number of entries of M_a.")
+            "size", [](const Memory& self, std::int64_t action) { return self.size(checked_action(self, action)); },
+            "action"_a, "Number of entries of M_a.")
         .def(
             "sizes",
             [](const Memory& self) {
                 std::vector<std::int64_t> sizes;
-                for (std::size_t a = 0; a < self.settings().n_actions; ++a) sizes.push_back(static_cast<std::int64_t>(self.size(a)));
+                for (std::size_t a = 0; a < self.settings().n_actions; ++a)
+                    sizes.push_back(static_cast<std::int64_t>(self.size(a)));
                 const std::size_t n = sizes.size();
                 return make_array(std::move(sizes), {n});
             },
             "Number of entries of every M_a.")
         .def("nbytes", &Memory::nbytes, "Bytes allocated for states, values, links and tables.")
-        .def("export", &export_action, "action"_a, "All of M_a, M'_a and where the next search starts, as plain arrays.")
+        .def("export", &export_action, "action"_a,
+             "All of M_a, M'_a and where the next search starts, as plain arrays.")
         .def("restore", &restore_action, "action"_a, "data"_a,
-             "Replace M_a by what export gave; ValueError if it is not sound. Look a state up before asking for neighbours.");
+             "Replace M_a by what export gave; ValueError if it is not sound. Look a state up before asking for "
+             "neighbours.");
 
     using nait::Transform;
-    nb::class_<Transform>(m, "Transform",
-                          "phi: four frames in a 2x2 grid to the side x side low-frequency block of its orthonormal 2-D DCT-II.\n\n"
-                          "States are int32, in sixteenths of a coefficient, less `centre`.")
+    nb::class_<Transform>(
+        m, "Transform",
+        "phi: four frames in a 2x2 grid to the side x side low-frequency block of its orthonormal 2-D DCT-II.\n\n"
+        "States are int32, in sixteenths of a coefficient, less `centre`.")
         .def(
             "__init__",
             [](Transform* self, std::size_t height, std::size_t width, std::size_t side) {
-                expect(height >= 1 && height <= 512 && width >= 1 && width <= 512, "frames must have 1 to 512 rows and columns");
-                expect(side >= 1 && side <= 64 && side <= 2 * height && side <= 2 * width, "side must be 1 to 64 and within the grid");
+                expect(height >= 1 && height <= 512 && width >= 1 && width <= 512,
+                       "frames must have 1 to 512 rows and columns");
+                expect(side >= 1 && side <= 64 && side <= 2 * height && side <= 2 * width,
+                       "side must be 1 to 64 and within the grid");
                 new (self) Transform(height, width, side);
             },
             "height"_a = 84, "width"_a = 84, "side"_a = 17)
         .def(
             "__call__",
             [](Transform& self, In<std::uint8_t, nb::ndim<3>> stack) {
-                expect(stack.shape(0) == 4 && stack.shape(1) == self.height() && stack.shape(2) == self.width(),
-                       "a stack is four frames of " + std::to_string(self.height()) + "x" + std::to_string(self.width()));
+                expect(
+                    stack.shape(0) == 4 && stack.shape(1) == self.height() && stack.shape(2) == self.width(),
+                    "a stack is four frames of " + std::to_string(self.height()) + "x" + std::to_string(self.width()));
                 std::vector<std::int32_t> state(self.dim());
                 {
                     const nb::gil_scoped_release release;
@@ -370,9 +394,11 @@ NB_MODULE(_core, m) {
         .def(
             "__call__",
             [](Resize& self, Image image, nb::ndarray<std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> out) {
-                expect(static_cast<int>(image.shape(0)) == self.height() && static_cast<int>(image.shape(1)) == self.width(),
+                expect(static_cast<int>(image.shape(0)) == self.height() &&
+                           static_cast<int>(image.shape(1)) == self.width(),
                        "the image is not of the size to resize from");
-                expect(static_cast<int>(out.shape(0)) == self.out_height() && static_cast<int>(out.shape(1)) == self.out_width(),
+                expect(static_cast<int>(out.shape(0)) == self.out_height() &&
+                           static_cast<int>(out.shape(1)) == self.out_width(),
                        "out is not of the size to resize to");
                 const nb::gil_scoped_release release;
                 self(image.data(), out.data());

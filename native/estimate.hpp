@@ -24,27 +24,27 @@ inline Kernel kernel_of(const std::string& name) {
 // Weights from squared distances in ascending order. All kernels see u = d / d_max in [0, 1], as the paper's tricubic
 // does, so none has a bandwidth to choose: the inverse is 1 / (u + 1e-3), the Gaussian has its d_max at 3 sigma. Where
 // all weights vanish (every distance the same) the mean is plain.
-inline void weigh(Kernel kernel, const std::int64_t* squared, std::size_t n, double* weights) {
-    const auto farthest = n == 0 ? 0.0 : static_cast<double>(squared[n - 1]);
-    double sum = 0.0;
+template <class Weight>
+void weigh_each(const std::int64_t* squared, std::size_t n, double* weights, Weight weight) {
+    const auto farthest = static_cast<double>(squared[n - 1]);
     for (std::size_t i = 0; i < n; ++i) {
         const double u2 = farthest > 0.0 ? static_cast<double>(squared[i]) / farthest : 0.0;
-        const double u = std::sqrt(u2);
-        double w = 1.0;
-        if (kernel == Kernel::tricubic) {
-            const double t = 1.0 - u2 * u;
-            w = t * t * t;
-        } else if (kernel == Kernel::inverse) {
-            w = 1.0 / (u + 1e-3);
-        } else if (kernel == Kernel::triweight) {
-            const double t = 1.0 - u2;
-            w = t * t * t;
-        } else if (kernel == Kernel::gaussian) {
-            w = std::exp(-4.5 * u2);
-        }
-        weights[i] = w;
-        sum += w;
+        weights[i] = weight(u2, std::sqrt(u2));
     }
+}
+
+inline void weigh(Kernel kernel, const std::int64_t* squared, std::size_t n, double* weights) {
+    if (n == 0) return;
+    const auto cube = [](double t) { return t * t * t; };
+    if (kernel == Kernel::tricubic)
+        weigh_each(squared, n, weights, [&](double u2, double u) { return cube(1.0 - u2 * u); });
+    if (kernel == Kernel::uniform) weigh_each(squared, n, weights, [](double, double) { return 1.0; });
+    if (kernel == Kernel::inverse) weigh_each(squared, n, weights, [](double, double u) { return 1.0 / (u + 1e-3); });
+    if (kernel == Kernel::triweight) weigh_each(squared, n, weights, [&](double u2, double) { return cube(1.0 - u2); });
+    if (kernel == Kernel::gaussian)
+        weigh_each(squared, n, weights, [](double u2, double) { return std::exp(-4.5 * u2); });
+    double sum = 0.0;
+    for (std::size_t i = 0; i < n; ++i) sum += weights[i];
     if (sum <= 0.0)
         for (std::size_t i = 0; i < n; ++i) weights[i] = 1.0;
 }

@@ -118,7 +118,8 @@ class Graph {
                 ++taken;
                 const Slot slot = key_slot(pool[i]);
                 const std::uint8_t* record = nodes[slot];
-                for (std::size_t j = 0; j < layout.links; ++j) n += visit(load<Slot>(record + layout.link + 4 * j), slots + n);
+                for (std::size_t j = 0; j < layout.links; ++j)
+                    n += visit(load<Slot>(record + layout.link + 4 * j), slots + n);
                 n += visit(slot + 1 < size ? slot + 1 : slot, slots + n);
                 n += visit(slot > 0 ? slot - 1 : slot, slots + n);
             }
@@ -162,7 +163,8 @@ class Graph {
         nodes.set_value(slot, value);
         nodes.set_degree(slot, selected_.size());
         // A link not in use leads to the node itself: a search then follows all of them without asking how many.
-        for (std::size_t i = 0; i < links; ++i) nodes.set_link(slot, i, i < selected_.size() ? key_slot(selected_[i]) : slot);
+        for (std::size_t i = 0; i < links; ++i)
+            nodes.set_link(slot, i, i < selected_.size() ? key_slot(selected_[i]) : slot);
         for (std::size_t i = 0; i < selected_.size(); ++i) {
             link_back(key_slot(selected_[i]), slot, key_distance(selected_[i]));
         }
@@ -197,8 +199,8 @@ class Graph {
         std::fill(visited_.begin(), visited_.begin() + words, std::uint64_t{0});
     }
 
-    // 1 if the slot is new to this search, and then put at `to`; without a branch, which would be a coin toss. One bit a
-    // slot keeps the marks of 100,000 in the first-level cache.
+    // 1 if the slot is new to this search, and then put at `to`; without a branch, which would be a coin toss. One bit
+    // a slot keeps the marks of 100,000 in the first-level cache.
     std::size_t visit(Slot slot, Slot* to) {
         *to = slot;
         std::uint64_t& word = visited_[slot / 64];
@@ -220,8 +222,9 @@ class Graph {
 
     void prefetch_links(Slot slot) const { __builtin_prefetch(nodes[slot] + nodes.layout().link); }
 
-    // Slots spread evenly over the memory, other ones each time. Queries move slowly, so that over some steps the probes
-    // see it all, and once one falls into a region of near states that the links do not lead to, the search stays there.
+    // Slots spread evenly over the memory, other ones each time. Queries move slowly, so that over some steps the
+    // probes see it all, and once one falls into a region of near states that the links do not lead to, the search
+    // stays there.
     Slot probe(std::uint32_t& probed) const {
         return static_cast<Slot>(std::uint64_t{std::uint32_t(++probed * 2654435769u)} * nodes.size() >> 32);
     }

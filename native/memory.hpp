@@ -1,4 +1,5 @@
-// The memories M_a of all actions and their frozen copies M'_a: the Q estimate, the tie-break distances and Algorithm 2.
+// The memories M_a of all actions and their frozen copies M'_a: the Q estimate, the tie-break distances and
+// Algorithm 2.
 //
 // M'_a is not copied. A slot at or beyond the count at the last freeze does not exist in it, and an entry changed since
 // then has its old value set aside, so that freezing costs what the episode changed.
@@ -88,7 +89,8 @@ class Memory {
 
     // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action. Actions with fewer than k
     // entries, whose value is 0, are searched only if asked to or if the tie-break needs their distances.
-    void lookup(const std::int32_t* state, bool playing, bool search_thin, double* q, double* distance, std::int64_t* exact) {
+    void lookup(const std::int32_t* state, bool playing, bool search_thin, double* q, double* distance,
+                std::int64_t* exact) {
         const std::lock_guard<std::mutex> lock(mutex_);
         pack(layout_, state, query_);
         looked_up_ = true;
@@ -155,7 +157,8 @@ class Memory {
             squared[i] = memory.neighbours[i].squared;
             values[i] = memory.graph.nodes.value(memory.neighbours[i].slot);
         }
-        if (memory.exact != Table::kAbsent || n >= settings_.k) weigh(settings_.kernel, squared.data(), n, weights.data());
+        if (memory.exact != Table::kAbsent || n >= settings_.k)
+            weigh(settings_.kernel, squared.data(), n, weights.data());
         return n;
     }
 

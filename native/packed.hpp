@@ -1,9 +1,9 @@
 // How a state lies in memory, and the exact integer distances between packed states (the L2 lookup of the Q estimate).
 //
-// A state of F integers (DCT coefficients in sixteenths, say) is kept in 12 bits a coordinate under one exponent of its own (block floating point): a
-// plane of F high bytes, which alone steers the search, and a plane of F nibbles, which ranks what the search found.
-// A node's planes, value and links share one record: F = 289 with 16 links is 512 bytes, eight cache lines, of which a
-// step of the search reads the first five or the last.
+// A state of F integers (DCT coefficients in sixteenths, say) is kept in 12 bits a coordinate under one exponent of its
+// own (block floating point): a plane of F high bytes, which alone steers the search, and a plane of F nibbles, which
+// ranks what the search found. A node's planes, value and links share one record: F = 289 with 16 links is 512 bytes,
+// eight cache lines, of which a step of the search reads the first five or the last.
 #pragma once
 
 #include <algorithm>
@@ -214,7 +214,8 @@ inline void coarse_plain(const Query& query, const Layout& layout, const std::ui
 
 inline void fine_plain(const Query& query, const Layout& layout, const std::uint8_t* const* records, std::size_t n,
                        std::int64_t* out) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = fine(query, layout, records[i], products(query, layout, records[i], 0));
+    for (std::size_t i = 0; i < n; ++i)
+        out[i] = fine(query, layout, records[i], products(query, layout, records[i], 0));
 }
 
 #if NAIT_X86
@@ -235,8 +236,8 @@ NAIT_AVX2 inline void coarse_avx2(const Query& query, const Layout& layout, cons
         for (std::size_t j = 0; j < end; j += 32) {
             const auto* x = reinterpret_cast<const __m128i*>(records[i] + j);
             const auto* q = reinterpret_cast<const __m256i*>(query.high_wide.data() + j);
-            even = _mm256_add_epi32(
-                even, _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(x)), _mm256_loadu_si256(q)));
+            even = _mm256_add_epi32(even,
+                                    _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(x)), _mm256_loadu_si256(q)));
             odd = _mm256_add_epi32(
                 odd, _mm256_madd_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128(x + 1)), _mm256_loadu_si256(q + 1)));
         }
@@ -261,12 +262,13 @@ NAIT_AVX2 inline std::int64_t sum_avx2(__m256i x) {
     return _mm_cvtsi128_si64(s) + _mm_extract_epi64(s, 1);
 }
 
-// A lane sums at most 4096 / 8 products below 2^22: 31 bits hold it.
+// A lane sums at most 4096 / 8 products of at most 2039^2: 31 bits just hold it.
 NAIT_AVX2 inline std::int64_t fine_avx2_one(const Query& query, const Layout& layout, const std::uint8_t* record) {
     const std::size_t dim = layout.dim, half = dim / 2;
     const std::uint8_t* low = record + layout.low;
     const std::int16_t* q = query.mantissa.data();
-    __m256i dots = _mm256_setzero_si256(), norms = _mm256_setzero_si256();
+    // Two sums each, so that an addition need not wait for the one before it.
+    __m256i dots[2] = {}, norms[2] = {};
     std::size_t i = 0;
     for (; i + 16 <= half; i += 16) {
         const __m256i l = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low + i)));
@@ -274,11 +276,15 @@ NAIT_AVX2 inline std::int64_t fine_avx2_one(const Query& query, const Layout& la
         const __m256i b = mantissas_avx2(record + i + half, _mm256_srli_epi16(l, 4));
         const __m256i qa = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + i));
         const __m256i qb = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + i + half));
-        dots = _mm256_add_epi32(dots, _mm256_add_epi32(_mm256_madd_epi16(a, qa), _mm256_madd_epi16(b, qb)));
-        norms = _mm256_add_epi32(norms, _mm256_add_epi32(_mm256_madd_epi16(a, a), _mm256_madd_epi16(b, b)));
+        dots[0] = _mm256_add_epi32(dots[0], _mm256_madd_epi16(a, qa));
+        dots[1] = _mm256_add_epi32(dots[1], _mm256_madd_epi16(b, qb));
+        norms[0] = _mm256_add_epi32(norms[0], _mm256_madd_epi16(a, a));
+        norms[1] = _mm256_add_epi32(norms[1], _mm256_madd_epi16(b, b));
     }
     const Products rest = products(query, layout, record, i);
-    return fine(query, layout, record, {rest.dot + sum_avx2(dots), rest.norm + sum_avx2(norms)});
+    return fine(query, layout, record,
+                {rest.dot + sum_avx2(_mm256_add_epi32(dots[0], dots[1])),
+                 rest.norm + sum_avx2(_mm256_add_epi32(norms[0], norms[1]))});
 }
 
 NAIT_AVX2 inline void fine_avx2(const Query& query, const Layout& layout, const std::uint8_t* const* records,
@@ -314,34 +320,26 @@ NAIT_AVX512 inline void coarse_avx512(const Query& query, const Layout& layout, 
     }
 }
 
-NAIT_AVX512 inline std::int64_t sum_avx512(__m512i x) {
-    return sum_avx2(_mm512_castsi512_si256(x)) + sum_avx2(_mm512_extracti64x4_epi64(x, 1));
-}
-
+// 256 bits at a time: nine times 16 are half of F = 289, where 32 at a time leave a rest to mask.
 NAIT_AVX512 inline std::int64_t fine_avx512_one(const Query& query, const Layout& layout, const std::uint8_t* record) {
-    const std::size_t dim = layout.dim, half = dim / 2;
+    const std::size_t half = layout.dim / 2;
     const std::uint8_t* low = record + layout.low;
     const std::int16_t* q = query.mantissa.data();
-    const __m512i offset = _mm512_set1_epi16(2056), nibble = _mm512_set1_epi16(15);
-    __m512i dots = _mm512_setzero_si512(), norms = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < half; i += 32) {
-        const __mmask32 in = half - i >= 32 ? ~__mmask32{0} : (__mmask32{1} << (half - i)) - 1;
-        const __m512i l = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(in, low + i));
-        const __m512i ha = _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(in, record + i)), 4);
-        const __m512i hb = _mm512_slli_epi16(_mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(in, record + i + half)), 4);
-        const __m512i a = _mm512_maskz_sub_epi16(in, _mm512_or_si512(ha, _mm512_and_si512(l, nibble)), offset);
-        const __m512i b = _mm512_maskz_sub_epi16(in, _mm512_or_si512(hb, _mm512_srli_epi16(l, 4)), offset);
-        dots = _mm512_dpwssd_epi32(dots, a, _mm512_maskz_loadu_epi16(in, q + i));
-        norms = _mm512_dpwssd_epi32(norms, a, a);
-        dots = _mm512_dpwssd_epi32(dots, b, _mm512_maskz_loadu_epi16(in, q + i + half));
-        norms = _mm512_dpwssd_epi32(norms, b, b);
+    __m256i dots[2] = {}, norms[2] = {};
+    std::size_t i = 0;
+    for (; i + 16 <= half; i += 16) {
+        const __m256i l = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low + i)));
+        const __m256i a = mantissas_avx2(record + i, _mm256_and_si256(l, _mm256_set1_epi16(15)));
+        const __m256i b = mantissas_avx2(record + i + half, _mm256_srli_epi16(l, 4));
+        dots[0] = _mm256_dpwssd_epi32(dots[0], a, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + i)));
+        dots[1] = _mm256_dpwssd_epi32(dots[1], b, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q + i + half)));
+        norms[0] = _mm256_dpwssd_epi32(norms[0], a, a);
+        norms[1] = _mm256_dpwssd_epi32(norms[1], b, b);
     }
-    const Products rest = products(query, layout, record, half);
-    // Up to 516 coordinates a whole sum fits 31 bits.
-    if (dim <= 516)
-        return fine(query, layout, record,
-                    {rest.dot + _mm512_reduce_add_epi32(dots), rest.norm + _mm512_reduce_add_epi32(norms)});
-    return fine(query, layout, record, {rest.dot + sum_avx512(dots), rest.norm + sum_avx512(norms)});
+    const Products rest = products(query, layout, record, i);
+    return fine(query, layout, record,
+                {rest.dot + sum_avx2(_mm256_add_epi32(dots[0], dots[1])),
+                 rest.norm + sum_avx2(_mm256_add_epi32(norms[0], norms[1]))});
 }
 
 NAIT_AVX512 inline void fine_avx512(const Query& query, const Layout& layout, const std::uint8_t* const* records,

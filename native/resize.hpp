@@ -64,7 +64,8 @@ class Resize {
             if (column && at >= from - 1) at = from - 1, f = 0.0F;
             const auto near = static_cast<std::int32_t>(std::lrint((1.0F - f) * 2048.0F));
             const auto far = static_cast<std::int32_t>(std::lrint(f * 2048.0F));
-            out[static_cast<std::size_t>(i)] = {std::clamp(at, 0, from - 1), std::clamp(at + 1, 0, from - 1), near, far};
+            out[static_cast<std::size_t>(i)] = {std::clamp(at, 0, from - 1), std::clamp(at + 1, 0, from - 1), near,
+                                                far};
         }
         return out;
     }
@@ -118,9 +119,12 @@ class Resize {
     NAIT_AVX2 void across_avx2(const std::uint8_t* row, std::int16_t* out) const {
         for (const Group& g : groups_) {
             const __m128i pixels = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + g.from));
-            const __m128i pairs = _mm_shuffle_epi8(pixels, _mm_loadu_si128(reinterpret_cast<const __m128i*>(g.pairs.data())));
+            const __m128i pairs =
+                _mm_shuffle_epi8(pixels, _mm_loadu_si128(reinterpret_cast<const __m128i*>(g.pairs.data())));
             const __m256i sums = _mm256_srli_epi32(
-                _mm256_madd_epi16(_mm256_cvtepu8_epi16(pairs), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(g.weights.data()))), 4);
+                _mm256_madd_epi16(_mm256_cvtepu8_epi16(pairs),
+                                  _mm256_loadu_si256(reinterpret_cast<const __m256i*>(g.weights.data()))),
+                4);
             const __m128i packed = _mm_packs_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
             _mm_storeu_si128(reinterpret_cast<__m128i*>(out + g.to), packed);
         }

@@ -1,4 +1,5 @@
-// The exact-match table of one action: is s in M_a, and in which slot? Open addressing over the packed bytes of a state.
+// The exact-match table of one action: is s in M_a, and in which slot? Open addressing over the packed bytes of a
+// state.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The representation phi: the low-frequency block of the orthonormal 2-D DCT-II of four frames in a 2x2 grid.
 //
 // The DCT is linear, so a frame's share in each of the four places of the grid is computed once, when it is first seen,
-// and a state is a sum of four cached shares. Integers throughout: the same bits on every CPU. A state is in sixteenths of a
-// coefficient less a given centre; the error before rounding is well under one sixteenth.
+// and a state is a sum of four cached shares. Integers throughout: the same bits on every CPU. A state is in sixteenths
+// of a coefficient less a given centre; the error before rounding is well under one sixteenth.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,10 @@ constexpr std::size_t kRows = 32;  // rows in flight: enough sums to hide the la
 class Across {
    public:
     Across(const HalfBasis& basis)
-        : width(basis.length), padded(round_up(basis.rows, kRows)), scale_(whole_scale(basis.length)), table_(round_up(width, 2) * padded) {
+        : width(basis.length),
+          padded(round_up(basis.rows, kRows)),
+          scale_(whole_scale(basis.length)),
+          table_(round_up(width, 2) * padded) {
         for (std::size_t r = 0; r < basis.rows; ++r) {
             // Rounding errors are carried on to the next weight: neighbouring pixels are alike, so that they cancel.
             double carried = 0.0;
@@ -107,7 +110,8 @@ class Across {
             for (std::size_t x = 0; x < self.width; x += 2) {
                 const std::int32_t second = x + 1 < self.width ? row[x + 1] : 0;
                 const __m256i pixels = _mm256_set1_epi32(row[x] | second << 16);
-                const auto* weights = reinterpret_cast<const __m256i*>(self.table_.data() + (x / 2 * self.padded + block) * 2);
+                const auto* weights =
+                    reinterpret_cast<const __m256i*>(self.table_.data() + (x / 2 * self.padded + block) * 2);
                 for (std::size_t i = 0; i < kRows / 8; ++i)
                     sum[i] = _mm256_add_epi32(sum[i], _mm256_madd_epi16(pixels, _mm256_loadu_si256(weights + i)));
             }
@@ -129,7 +133,8 @@ class Across {
 class Down {
    public:
     // `largest` bounds what the sums would be at scale 1.
-    Down(const HalfBasis& basis, double largest) : height(basis.length), rows(basis.rows), table_(basis.rows * basis.length) {
+    Down(const HalfBasis& basis, double largest)
+        : height(basis.length), rows(basis.rows), table_(basis.rows * basis.length) {
         const double root = std::sqrt(2.0 * static_cast<double>(height));
         scale_ = std::floor(std::ldexp(1.0, 52) / largest / root) * root;
         for (std::size_t r = 0; r < rows; ++r)
@@ -146,7 +151,8 @@ class Down {
     void operator()(const double* across, std::size_t padded, double* out) const { run_(*this, across, padded, out); }
 
    private:
-    __attribute__((always_inline)) static void body(const Down& self, const double* across, std::size_t padded, double* out) {
+    __attribute__((always_inline)) static void body(const Down& self, const double* across, std::size_t padded,
+                                                    double* out) {
         for (std::size_t r = 0; r < self.rows; ++r, out += padded) {
             for (std::size_t block = 0; block < padded; block += kRows) {
                 double sum[kRows] = {};
@@ -159,10 +165,16 @@ class Down {
             }
         }
     }
-    static void plain(const Down& self, const double* across, std::size_t padded, double* out) { body(self, across, padded, out); }
+    static void plain(const Down& self, const double* across, std::size_t padded, double* out) {
+        body(self, across, padded, out);
+    }
 #if NAIT_X86
-    NAIT_AVX2 static void avx2(const Down& self, const double* across, std::size_t padded, double* out) { body(self, across, padded, out); }
-    NAIT_AVX512 static void avx512(const Down& self, const double* across, std::size_t padded, double* out) { body(self, across, padded, out); }
+    NAIT_AVX2 static void avx2(const Down& self, const double* across, std::size_t padded, double* out) {
+        body(self, across, padded, out);
+    }
+    NAIT_AVX512 static void avx512(const Down& self, const double* across, std::size_t padded, double* out) {
+        body(self, across, padded, out);
+    }
 #endif
 
     double scale_;
@@ -193,8 +205,8 @@ class Transform {
     std::size_t dim() const { return side_ * side_; }
     std::vector<std::int32_t>& centre() { return centre_; }
 
-    // phi(o_t, o_t-1, o_t-2, o_t-3) of a stack, oldest frame first. Three of its four frames are mostly those of the last
-    // stack: a frame is known again by its pixels, which is far cheaper than transforming it.
+    // phi(o_t, o_t-1, o_t-2, o_t-3) of a stack, oldest frame first. Three of its four frames are mostly those of the
+    // last stack: a frame is known again by its pixels, which is far cheaper than transforming it.
     void operator()(const std::uint8_t* stack, std::int32_t* state) {
         constexpr std::size_t kNowhere = kFrames;
         const std::size_t pixels = height() * width();
@@ -225,7 +237,8 @@ class Transform {
         std::copy_n(frame, height() * width(), frames_.begin() + static_cast<std::ptrdiff_t>(i * height() * width()));
         across_(frame, height(), wide_.data());
         down_(wide_.data(), across_.padded, spectrum_.data());
-        for (std::size_t j = 0; j < spectrum_.size(); ++j) rounded_[j] = static_cast<std::int32_t>(std::lrint(spectrum_[j] * unit_));
+        for (std::size_t j = 0; j < spectrum_.size(); ++j)
+            rounded_[j] = static_cast<std::int32_t>(std::lrint(spectrum_[j] * unit_));
         std::int32_t* share = shares_.data() + i * kFrames * dim();
         for (std::size_t place = 0; place < kFrames; ++place) {
             for (const HalfBasis::Place& row : rows_.places(place / 2)) {
@@ -249,7 +262,9 @@ class Transform {
         for (std::size_t age = 0; age < kFrames; ++age) share[age] = shares_.data() + (at[age] * kFrames + age) * n;
         for (std::size_t i = 0; i < n; ++i) {
             const std::int64_t x = std::int64_t{share[0][i]} + share[1][i] + share[2][i] + share[3][i];
-            state[i] = static_cast<std::int32_t>((x + (1 << (kBitsShare - kBitsState - 1))) >> (kBitsShare - kBitsState)) - centre_[i];
+            state[i] =
+                static_cast<std::int32_t>((x + (1 << (kBitsShare - kBitsState - 1))) >> (kBitsShare - kBitsState)) -
+                centre_[i];
         }
     }
 
@@ -261,7 +276,7 @@ class Transform {
     std::vector<std::int32_t> centre_;
     std::vector<std::uint8_t> frames_;
     std::vector<std::int32_t> shares_;  // [frame][place][F]
-    std::size_t held_ = 0;  // how many of the frames are in use
+    std::size_t held_ = 0;              // how many of the frames are in use
     std::vector<double> wide_, spectrum_;
     std::vector<std::int32_t> rounded_;
 };

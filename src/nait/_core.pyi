@@ -2,7 +2,7 @@
 The native core: packed states, proximity graphs, the Q estimate and the DCT of frames.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
@@ -69,10 +69,10 @@ class Memory:
     def nbytes(self) -> int:
         """Bytes allocated for states, values, links and tables."""
 
-    def export(self, action: int) -> dict[str, Any]:
+    def export(self, action: int) -> dict[str, object]:
         """All of M_a, M'_a and where the next search starts, as plain arrays."""
 
-    def restore(self, action: int, data: dict[str, Any]) -> None:
+    def restore(self, action: int, data: dict[str, object]) -> None:
         """
         Replace M_a by what export gave; ValueError if it is not sound. Look a state up before asking for neighbours.
         """

@@ -63,8 +63,8 @@ class NativeMemory:
 
     def distinct_states(self) -> int:
         """States met at least once, whatever was done there."""
-        rows = [self._core.export(action)["states"] for action in range(self.n_actions)]
-        return len({row.tobytes() for states in rows for row in states})
+        kept = (self._core.entries(action, np.arange(self._core.size(action)))[0] for action in range(self.n_actions))
+        return len({state.tobytes() for states in kept for state in states})
 
     def nbytes(self) -> int:
         """Bytes that the core holds."""
@@ -146,9 +146,9 @@ class NativeMemory:
         """Every entry, the graphs and where the next searches begin, as plain arrays."""
         arrays: Arrays = {}
         for action in range(self.n_actions):
-            exported = self._core.export(action)
-            exported["born"] = self._born[action][: len(exported["values"])]
-            arrays.update(prefixed(f"{action}.", {name: np.asarray(array) for name, array in exported.items()}))
+            exported = {name: np.asarray(array) for name, array in self._core.export(action).items()}
+            exported["born"] = self._born[action][: self._core.size(action)]
+            arrays.update(prefixed(f"{action}.", exported))
         return arrays
 
     def load(self, arrays: Arrays) -> None:

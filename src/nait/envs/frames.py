@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import cv2
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
@@ -88,6 +87,8 @@ def _shrunk(size: tuple[int, ...]) -> tuple[int, int]:
 
 
 def _grey_and_small(image: Observation) -> NDArray[np.uint8]:
+    import cv2
+
     grey: Any = image
     if image.ndim == 3:
         grey = cv2.cvtColor(grey, cv2.COLOR_RGB2GRAY) if image.shape[2] == 3 else image[:, :, 0]

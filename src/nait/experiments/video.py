@@ -6,11 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import cv2
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from nait.agent import NAIT
 from nait.errors import NaitError
@@ -60,6 +58,8 @@ def _screen(env: gymnasium.Env[Any, Any]) -> NDArray[np.uint8]:
 
 
 def _write_mp4(path: Path, frames: list[NDArray[np.uint8]]) -> None:
+    import cv2
+
     height, width = frames[0].shape[:2]
     size = (2 * width - 2 * width % 2, 2 * height - 2 * height % 2)
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"mp4v"), FRAMES_PER_SECOND, size)
@@ -72,5 +72,7 @@ def _write_mp4(path: Path, frames: list[NDArray[np.uint8]]) -> None:
 
 
 def _write_gif(path: Path, frames: list[NDArray[np.uint8]]) -> None:
+    from PIL import Image
+
     images = [Image.fromarray(frame) for frame in frames]
     images[0].save(path, save_all=True, append_images=images[1:], duration=1000 // FRAMES_PER_SECOND, loop=0)
