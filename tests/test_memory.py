@@ -58,7 +58,7 @@ class PlainMemory:
         if s in self.m[a]:
             return 0.0
         near = self.neighbours(self.m[a], s)
-        if len(near) < self.k and (thin == "infinite" or not near):
+        if len(near) < self.k and (thin == "infinite" or (thin == "mean" and not near)):
             return float("inf")
         return sum(d for d, _ in near) / (len(near) if thin == "mean" else self.k)
 

@@ -101,7 +101,7 @@ class Memory:
             elif len(index) >= k:
                 neighbours[action] = index.search(state, k)
                 full.append(action)
-            elif search_thin and len(index) > 0:
+            elif search_thin:
                 neighbours[action] = index.search(state, k)
                 distance[action] = self._thin_distance(neighbours[action][1])
         if full:
@@ -244,7 +244,7 @@ class Memory:
         return mean
 
     def _thin_distance(self, squared: Distances) -> float:
-        if self._config.thin_distance == "mean":
+        if self._config.thin_distance == "mean" and len(squared):
             return float(squared.mean())
         if self._config.thin_distance == "letter":
             return float(squared.sum() / self._config.k)
