@@ -1,4 +1,4 @@
-"""The command `nait`: train, eval, explain, games."""
+"""The command `nait`: train, eval, explain, games, speed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +19,8 @@ from nait.config import Config, parse_epsilon
 from nait.envs import AtariSettings, is_game, make_env
 from nait.errors import NaitError
 from nait.experiments.run import RunSettings, evaluate, open_run, train, write_json
-from nait.experiments.suites import BUDGETS, atari57
+from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mean, measure
+from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
 from nait.report import explanation
 
@@ -115,6 +116,20 @@ def _parser() -> Parser:
     )
     games.add_argument("--suite", choices=("atari57", "atari100k"), default="atari57", help="(default: atari57)")
     games.add_argument("--json", action="store_true", help="print them as one JSON list")
+
+    speed = _command(
+        commands,
+        "speed",
+        _speed,
+        "measure the emulator alone, the agent and the agent on hnswlib side by side, in one thread",
+        "nait speed MsPacman Pong --states 30000",
+    )
+    speed.add_argument("games", metavar="GAME", nargs="*", help="such as MsPacman (default: the 26 of Atari 100k)")
+    speed.add_argument("--quick", action="store_true", help="two games and a small memory: under a minute")
+    speed.add_argument("--states", type=int, metavar="N", help="the memory to reach by play (default: 100000)")
+    speed.add_argument("--steps", type=int, metavar="N", help="timed steps of each of the three (default: 2000)")
+    speed.add_argument("--seed", type=int, help="of everything random (default: 0)")
+    speed.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser
 
 
@@ -319,3 +334,45 @@ def _games(options: argparse.Namespace) -> int:
         mark = "*" if game.in_atari100k else ""
         print(f"{game.name:<18}{mark:<6}{game.random:>10.1f}{game.human:>10.1f}{paper}")
     return 0
+
+
+SPEED_COLUMNS = {
+    "emulator_itr_s": ("emulator", ".0f"),
+    "nait_itr_s": ("nait", ".0f"),
+    "reference_itr_s": ("hnswlib", ".0f"),
+    "of_emulator": ("of emulator", ".2f"),
+    "over_reference": ("over hnswlib", ".2f"),
+    "recall": ("recall", ".4f"),
+    "reference_recall": ("hnswlib's", ".4f"),
+    "bytes_per_state": ("bytes", ".0f"),
+    "reference_bytes_per_state": ("hnswlib's", ".0f"),
+    "states": ("states", ".0f"),
+}
+
+
+def _speed(options: argparse.Namespace) -> int:
+    given = {name: getattr(options, name) for name in ("states", "steps", "seed") if getattr(options, name) is not None}
+    settings = replace(QUICK if options.quick else SpeedSettings(), **given)
+    games = options.games or (QUICK_GAMES if options.quick else tuple(atari100k()))
+    measuring = measure(games, settings)
+    if not options.json:
+        print(f"{'game':<16}" + "".join(f"{title:>13}" for title, _ in SPEED_COLUMNS.values()), flush=True)
+    measured: list[tuple[str, Speed]] = []
+    for number, game in enumerate(games, 1):
+        print(f"nait: {game}, {number} of {len(games)}, to {settings.states:,} states", file=sys.stderr, flush=True)
+        measured.append(next(measuring))
+        if not options.json:
+            _print_speed(*measured[-1])
+    average = mean([speed for _, speed in measured])
+    if options.json:
+        rows = [{"game": game, **speed.to_json()} for game, speed in measured]
+        print(json.dumps({"games": rows, "mean": average.to_json()}))
+    else:
+        _print_speed("mean", average)
+    return 0
+
+
+def _print_speed(name: str, speed: Speed) -> None:
+    values = {column: getattr(speed, column) for column in SPEED_COLUMNS}
+    cells = ("-" if values[c] is None else format(values[c], form) for c, (_, form) in SPEED_COLUMNS.items())
+    print(f"{name:<16}" + "".join(f"{cell:>13}" for cell in cells), flush=True)

@@ -70,6 +70,6 @@ class HnswIndex:
     def _scan(self, state: States, k: int) -> tuple[Ids, Distances]:
         ids = np.sort(np.asarray(self._index.get_ids_list(), dtype=np.int64))
         states = np.asarray(self._index.get_items(ids), dtype=np.float64)
-        distances = ((states - state) ** 2).sum(axis=1)
+        distances: Distances = np.square(states - state.astype(np.float64)).sum(axis=1)
         order = np.argsort(distances, kind="stable")[:k]
         return ids[order], distances[order]
