@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from usearch.index import Index
 
 from nait._core import Memory, simd
+from nait.experiments.speed import recall, squared_distances
 
 K, ACTIONS, F = 64, 18, 289
 Floats = NDArray[np.float32]
-Search = Callable[[Floats], NDArray[np.intp]]
+Search = Callable[[Floats], NDArray[np.int64]]
 
 
 def hnswlib_index(states: Floats) -> Search:
@@ -30,7 +31,7 @@ def hnswlib_index(states: Floats) -> Search:
     index.set_num_threads(1)
     index.set_ef(200)
     index.add_items(states)
-    return lambda q: index.knn_query(q, K)[0][0].astype(np.intp)
+    return lambda q: index.knn_query(q, K)[0][0].astype(np.int64)
 
 
 def faiss_hnsw(states: Floats) -> Search:
@@ -49,7 +50,7 @@ def faiss_flat(states: Floats) -> Search:
 def usearch_bf16(states: Floats) -> Search:
     index = Index(ndim=F, metric="l2sq", dtype="bf16", connectivity=40, expansion_add=200, expansion_search=200)
     index.add(np.arange(len(states)), states, threads=1)
-    return lambda q: index.search(q, K, threads=1).keys.astype(np.intp)
+    return lambda q: index.search(q, K, threads=1).keys.astype(np.int64)
 
 
 OTHERS: dict[str, Callable[[Floats], Search]] = {
@@ -60,9 +61,8 @@ OTHERS: dict[str, Callable[[Floats], Search]] = {
 }
 
 
-def recall(found: NDArray[np.integer], memory: Floats, query: Floats) -> float:
-    distances = ((memory.astype(np.float64) - query) ** 2).sum(1)
-    return len(np.intersect1d(found, np.argpartition(distances, K)[:K])) / K
+def recall_at(found: NDArray[np.int64], memory: Floats, query: Floats) -> float:
+    return recall(squared_distances(query[None], memory)[0], found, K)
 
 
 if __name__ == "__main__":
@@ -103,7 +103,7 @@ if __name__ == "__main__":
                 took.append(time.perf_counter() - start)
                 if t % 10 == 0:
                     answers += [(a, t, memory.neighbours(a)[0]) for a in arguments.actions if exact[a] < 0]
-            scores = [recall(found, states[rows[a]], states[t]) for a, t, found in answers]
+            scores = [recall_at(found, states[rows[a]], states[t]) for a, t, found in answers]
             n = int(memory.sizes().sum())
             print(
                 f"{game:11s} {f'core ef={ef}':20s} {1e6 * np.median(took):7.0f} us a step of {ACTIONS} actions"
@@ -122,7 +122,7 @@ if __name__ == "__main__":
                     found = search(states[t])
                     took.append(time.perf_counter() - start)
                     answers.append((a, t, found))
-            scores = [recall(found, states[rows[a]], states[t]) for a, t, found in answers[::3]]
+            scores = [recall_at(found, states[rows[a]], states[t]) for a, t, found in answers[::3]]
             print(
                 f"{game:11s} {name:20s} {1e6 * np.median(took) * ACTIONS:7.0f} us a step of {ACTIONS} actions"
                 f" ({1e6 * np.mean(took):5.1f} us an action)  insert {1e6 * built:5.1f} us"

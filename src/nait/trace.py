@@ -27,6 +27,7 @@ class Trace:
         self.time = 0
         """t: steps of the trace so far."""
         self._pairs = 0
+        self._written = False  # since the last pair was appended
         self._visited: set[int] = set()  # ids of pairs that have an entry
         self._waiting: list[tuple[State, int, int, int]] = []  # state, key, action, born
         self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> places in _waiting
@@ -46,8 +47,10 @@ class Trace:
 
     def append(self, memory: Memory | NativeMemory, lookup: Lookup, action: int, born: int) -> None:
         """Add (s, a) to tau and 1 to Gamma, if this is the pair's first visit in the trace."""
-        # Asked anew: this trace may have been written, and the pair with it, since the lookup.
-        known = memory.find(lookup.state, lookup.key, action)
+        known = int(lookup.exact[action])
+        if self._written:  # since the lookup, and this very pair with it perhaps
+            known = memory.find(lookup.state, lookup.key, action)
+            self._written = False
         if self._seen(lookup, action, known):
             return
         if known == ABSENT:
@@ -78,6 +81,7 @@ class Trace:
 
         :param every: update only pairs whose first visit lies a multiple of this many steps back
         """
+        self._written = True
         if self._waiting:
             states, keys, actions, born = zip(*self._waiting, strict=True)
             ids = memory.insert(np.stack(states), list(keys), np.array(actions), np.array(born))

@@ -28,16 +28,19 @@ def draw(decision: Decision, screen: NDArray[np.uint8] | None, agent: NAIT, titl
     figure.suptitle(title)
     chosen = decision.actions[decision.action]
     moments = sorted(chosen.neighbours, key=lambda n: -n.weight)[:MOMENTS]
-    grid = figure.add_gridspec(2, MOMENTS, height_ratios=(3, 2))
-    now = figure.add_subplot(grid[0, :2])
+    above, below = figure.subfigures(2, 1, height_ratios=(8, 5))
+    now, values = above.subplots(1, 2, width_ratios=(1, 2.2))
     if screen is not None:
         now.imshow(screen, aspect="auto")
     now.set_title("now")
     now.axis("off")
-    _draw_values(figure.add_subplot(grid[0, 2:]), decision)
-    for column, moment in enumerate(moments):
-        axes = figure.add_subplot(grid[1, column])
-        _draw_moment(axes, moment, agent)
+    _draw_values(values, decision)
+    if moments:
+        below.suptitle("the moments that weigh most in this, as the memory keeps them", fontsize=10)
+        for axes, moment in zip(below.subplots(1, MOMENTS, squeeze=False)[0], moments, strict=False):
+            _draw_moment(axes, moment, agent)
+        for axes in below.axes[len(moments) :]:
+            axes.axis("off")
     return figure
 
 
