@@ -147,7 +147,7 @@ def test_turns_cover_all_steps() -> None:
     turns: list[tuple[str, int]] = []
     seconds = in_turns([lambda n: turns.append(("a", n)), lambda n: turns.append(("b", n))], steps=25, block=10)
     assert turns == [("a", 10), ("b", 10), ("a", 10), ("b", 10), ("a", 5), ("b", 5)]
-    assert all(s > 0 for s in seconds)
+    assert len(seconds) == 2
 
 
 RESIDENT = """
