@@ -1,7 +1,7 @@
 # make demo: train on a game and see how it did.   make test: lint, types and tests.
 PYTHON ?= python3
 BIN := .venv/bin
-STEPS ?= 30000
+STEPS ?= 100000
 DEMO := runs/demo
 
 .PHONY: demo test lint stubs docs clean

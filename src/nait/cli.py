@@ -230,9 +230,11 @@ def _train(options: argparse.Namespace) -> int:
     print(f"\n{options.game}: {outcome.agent.num_timesteps:,} steps at {outcome.itr_s:.0f} itr/s")
     if options.eval_episodes:
         _print_scores(options.game, outcome.agent.num_timesteps, result)
+    command = sys.argv[0] if Path(sys.argv[0]).name == "nait" else "nait"
     print(f"\nThe run lies in {folder}. Next:")
-    print(f"  nait eval {folder} --video {options.game.replace('/', '-').lower()}.mp4     watch it play")
-    print(f"  nait train {options.game} --out {folder} --resume --steps {2 * options.steps}     train on")
+    print(f"  {command} eval {folder} --video {options.game.replace('/', '-').lower()}.mp4   # watch it play")
+    print(f"  {command} explain {folder} --out why.png   # see why it acts")
+    print(f"  {command} train {options.game} --out {folder} --resume --steps {2 * options.steps}   # train on")
     return 0
 
 
