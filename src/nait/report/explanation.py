@@ -28,7 +28,8 @@ def draw(decision: Decision, screen: NDArray[np.uint8] | None, agent: NAIT, titl
     figure.suptitle(title)
     chosen = decision.actions[decision.action]
     moments = sorted(chosen.neighbours, key=lambda n: -n.weight)[:MOMENTS]
-    above, below = figure.subfigures(2, 1, height_ratios=(8, 5))
+    rows: Any = figure.subfigures(2, 1, height_ratios=(8, 5))
+    above, below = rows
     now, values = above.subplots(1, 2, width_ratios=(1, 2.2))
     if screen is not None:
         now.imshow(screen, aspect="auto")
