@@ -183,6 +183,24 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_works(tmp_path: P
     assert (folder / "episodes.csv").read_bytes() == (tmp_path / "whole/episodes.csv").read_bytes()
 
 
+def test_a_disk_that_fills_up_is_told_and_the_run_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, folder = RunSettings(env="Breakout", seed=1), tmp_path / "run"
+
+    def full(self: Table, **row: object) -> None:
+        if int(str(row["step"])) > 1000:
+            raise OSError(28, "No space left on device")
+        append(self, **row)
+
+    append = Table.append
+    monkeypatch.setattr(Table, "append", full)
+    with pytest.raises(NaitError, match=r"cannot write into .*: No space left on device"):
+        train(settings, folder, 1500, checkpoint_every=300, progress=False)
+    monkeypatch.undo()
+    train(settings, folder, 1500, resume=True, progress=False)
+    train(settings, tmp_path / "whole", 1500, progress=False)
+    assert (folder / "episodes.csv").read_bytes() == (tmp_path / "whole/episodes.csv").read_bytes()
+
+
 def test_damaged_configurations_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(NaitError, match="not JSON"):

@@ -105,16 +105,16 @@ def train(
         if existing is None:
             write_json(folder / "config.json", {**description, "versions": _versions(), "machine": _machine()})
         log = RunLog(folder, agent, checkpoint_every)
+        callbacks: list[CallbackLike] = [log]
+        if progress:
+            callbacks.append(ProgressCallback(steps))
+        begun, first = time.perf_counter(), agent.num_timesteps
+        with log, stop_on_signal(log):
+            agent.learn(steps - agent.num_timesteps, callback=callbacks)
+            elapsed = time.perf_counter() - begun
+            log.save(finished=agent.num_timesteps >= steps)
     except OSError as error:
         raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
-    callbacks: list[CallbackLike] = [log]
-    if progress:
-        callbacks.append(ProgressCallback(steps))
-    begun, first = time.perf_counter(), agent.num_timesteps
-    with log, stop_on_signal(log):
-        agent.learn(steps - agent.num_timesteps, callback=callbacks)
-        elapsed = time.perf_counter() - begun
-        log.save(finished=agent.num_timesteps >= steps)
     rate = (agent.num_timesteps - first) / elapsed if agent.num_timesteps > first else 0.0
     return Outcome(agent, agent.num_timesteps >= steps, rate)
 
