@@ -39,25 +39,30 @@ Array<T> make_array(std::vector<T>&& data, std::initializer_list<std::size_t> sh
     return Array<T>(owned->data(), shape, owner);
 }
 
-void expect(bool ok, const std::string& message) {
-    if (!ok) throw nb::value_error(message.c_str());
+[[noreturn]] void fail(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+// A message that is put together belongs into `if (...) fail(...)`: building one for each coordinate of a state that
+// is sound cost as much as a search.
+void expect(bool ok, const char* message) {
+    if (!ok) fail(message);
 }
 
 void expect_states(const std::int32_t* states, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i)
-        expect(states[i] >= -kLargest && states[i] <= kLargest, "state coordinates must lie within 2**24 of zero");
+    bool ok = true;
+    for (std::size_t i = 0; i < n; ++i) ok &= (states[i] >= -kLargest) & (states[i] <= kLargest);
+    expect(ok, "state coordinates must lie within 2**24 of zero");
 }
 
 std::size_t checked_action(const nait::Memory& memory, std::int64_t action) {
-    expect(action >= 0 && static_cast<std::size_t>(action) < memory.settings().n_actions,
-           "action " + std::to_string(action) + " of " + std::to_string(memory.settings().n_actions));
+    if (action < 0 || static_cast<std::size_t>(action) >= memory.settings().n_actions)
+        fail("action " + std::to_string(action) + " of " + std::to_string(memory.settings().n_actions));
     return static_cast<std::size_t>(action);
 }
 
 template <class T>
 void expect_length(const T& array, std::size_t n, const char* name) {
-    expect(array.size() == n,
-           std::string(name) + " has " + std::to_string(array.size()) + " entries, not " + std::to_string(n));
+    if (array.size() != n)
+        fail(std::string(name) + " has " + std::to_string(array.size()) + " entries, not " + std::to_string(n));
 }
 
 nait::Settings checked_settings(std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links,
@@ -107,10 +112,10 @@ nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memor
 
 template <class T>
 In<T> field(const nb::dict& data, const char* name, std::size_t ndim) {
-    expect(data.contains(name), std::string("restore: no '") + name + "'");
+    if (!data.contains(name)) fail(std::string("restore: no '") + name + "'");
     In<T> array;
-    expect(nb::try_cast(data[name], array, false), std::string("restore: '") + name + "' has the wrong type");
-    expect(array.ndim() == ndim, std::string("restore: '") + name + "' has the wrong number of dimensions");
+    if (!nb::try_cast(data[name], array, false)) fail(std::string("restore: '") + name + "' has the wrong type");
+    if (array.ndim() != ndim) fail(std::string("restore: '") + name + "' has the wrong number of dimensions");
     return array;
 }
 
@@ -129,8 +134,8 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
     std::uint32_t probed = 0;
     expect(data.contains("probed") && nb::try_cast(data["probed"], probed), "restore: no valid 'probed'");
     const std::size_t n = states.shape(0), dim = memory.layout().dim, width = memory.layout().links;
-    expect(states.shape(1) == dim,
-           "restore: states have " + std::to_string(states.shape(1)) + " coordinates, not " + std::to_string(dim));
+    if (states.shape(1) != dim)
+        fail("restore: states have " + std::to_string(states.shape(1)) + " coordinates, not " + std::to_string(dim));
     expect(links.shape(0) == n && links.shape(1) == width, "restore: links do not match the states and M");
     expect_length(values, n, "restore: values");
     expect_length(degrees, n, "restore: degrees");
@@ -210,12 +215,20 @@ NB_MODULE(_core, m) {
                 expect_states(state.data(), state.size());
                 for (const std::size_t n : {q.size(), distance.size(), exact.size()})
                     expect(n == self.settings().n_actions, "q, distance and exact need one entry an action");
-                const nb::gil_scoped_release release;
-                self.lookup(state.data(), playing, search_thin, q.data(), distance.data(), exact.data());
+                std::vector<std::int32_t> kept(self.layout().dim);
+                {
+                    const nb::gil_scoped_release release;
+                    self.lookup(state.data(), playing, search_thin, kept.data(), q.data(), distance.data(),
+                                exact.data());
+                }
+                const std::size_t n = kept.size();
+                return make_array(std::move(kept), {n});
             },
             "state"_a.noconvert(), "q"_a.noconvert(), "distance"_a.noconvert(), "exact"_a.noconvert(), nb::kw_only(),
             "playing"_a = false, "search_thin"_a = false,
-            "Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action.\n\n"
+            "Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action. Returns "
+            "the\n"
+            "state as a memory keeps it; two states with the same one are the same state.\n\n"
             "playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there "
             "are\n"
             "fewer than k.")
@@ -228,17 +241,6 @@ NB_MODULE(_core, m) {
                 return self.find(a, state.data());
             },
             "action"_a, "state"_a.noconvert(), "The slot of a state in M_a, or -1.")
-        .def(
-            "canonical",
-            [](Memory& self, In<std::int32_t, nb::ndim<1>> state) {
-                expect_length(state, self.layout().dim, "state");
-                expect_states(state.data(), state.size());
-                std::vector<std::int32_t> kept(self.layout().dim);
-                self.canonical(state.data(), kept.data());
-                const std::size_t n = kept.size();
-                return make_array(std::move(kept), {n});
-            },
-            "state"_a.noconvert(), "The state as a memory keeps it; two states with the same one are the same state.")
         .def(
             "entries",
             [](const Memory& self, std::int64_t action, In<std::int64_t, nb::ndim<1>> slots) {
@@ -354,9 +356,9 @@ NB_MODULE(_core, m) {
         .def(
             "__call__",
             [](Transform& self, In<std::uint8_t, nb::ndim<3>> stack) {
-                expect(
-                    stack.shape(0) == 4 && stack.shape(1) == self.height() && stack.shape(2) == self.width(),
-                    "a stack is four frames of " + std::to_string(self.height()) + "x" + std::to_string(self.width()));
+                if (stack.shape(0) != 4 || stack.shape(1) != self.height() || stack.shape(2) != self.width())
+                    fail("a stack is four frames of " + std::to_string(self.height()) + "x" +
+                         std::to_string(self.width()));
                 std::vector<std::int32_t> state(self.dim());
                 {
                     const nb::gil_scoped_release release;

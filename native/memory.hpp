@@ -87,12 +87,14 @@ class Memory {
     const Settings& settings() const { return settings_; }
     const Layout& layout() const { return layout_; }
 
-    // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action. Actions with fewer than k
-    // entries, whose value is 0, are searched only if asked to or if the tie-break needs their distances.
-    void lookup(const std::int32_t* state, bool playing, bool search_thin, double* q, double* distance,
-                std::int64_t* exact) {
+    // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action, and s as it is kept. Actions
+    // with fewer than k entries, whose value is 0, are searched only if asked to or if the tie-break needs their
+    // distances.
+    void lookup(const std::int32_t* state, bool playing, bool search_thin, std::int32_t* kept, double* q,
+                double* distance, std::int64_t* exact) {
         const std::lock_guard<std::mutex> lock(mutex_);
         pack(layout_, state, query_);
+        unpack(layout_, query_.record.data(), kept);
         looked_up_ = true;
         playing_ = playing;
         search_thin = search_thin || settings_.thin != Thin::infinite;
@@ -168,13 +170,6 @@ class Memory {
         pack(layout_, state, incoming_);
         const std::uint64_t hash = hash_bytes(incoming_.record.data(), layout_.key_bytes);
         return actions_[action].table.find(hash, incoming_.record.data(), actions_[action].graph.nodes);
-    }
-
-    // The state as a memory keeps it.
-    void canonical(const std::int32_t* state, std::int32_t* kept) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        pack(layout_, state, incoming_);
-        unpack(layout_, incoming_.record.data(), kept);
     }
 
     // Algorithm 2 for first visits of (s, a); s enters M_a if it is not there yet.

@@ -22,9 +22,10 @@ class Memory:
 
     def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 96, flat_below: int = 1000, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
 
-    def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, playing: bool = False, search_thin: bool = False) -> None:
+    def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, playing: bool = False, search_thin: bool = False) -> NDArray[numpy.int32]:
         """
-        Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action.
+        Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action. Returns the
+        state as a memory keeps it; two states with the same one are the same state.
 
         playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there are
         fewer than k.
@@ -32,11 +33,6 @@ class Memory:
 
     def find(self, action: int, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """The slot of a state in M_a, or -1."""
-
-    def canonical(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
-        """
-        The state as a memory keeps it; two states with the same one are the same state.
-        """
 
     def entries(self, action: int, slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int32], NDArray[numpy.float64]]:
         """States and values of entries of M_a."""

@@ -78,10 +78,9 @@ class NativeMemory:
         :param playing: whether this lookup is none of the training's, whose next search begins where its last one ended
         :param search_thin: also find the neighbours of actions with fewer than k entries
         """
-        state = self._core.canonical(state)
         q, distance = np.empty(self.n_actions), np.empty(self.n_actions)
         exact = np.empty(self.n_actions, dtype=np.int64)
-        self._core.lookup(state, q, distance, exact, playing=playing, search_thin=search_thin)
+        state = self._core.lookup(state, q, distance, exact, playing=playing, search_thin=search_thin)
         distance *= self._unit * self._unit
         if self._config.thin_value == "infinite":
             q[(self._core.sizes() < self._config.k) & (exact == ABSENT)] = np.inf

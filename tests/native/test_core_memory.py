@@ -243,7 +243,8 @@ def test_entries_are_found_and_read_back() -> None:
     read, values = memory.entries(1, slots[::-1].copy())
     assert np.array_equal(read[::-1], [kept(s) for s in states.astype(np.int64)])
     assert values.tolist() == list(range(39, -1, -1))
-    assert np.array_equal(memory.canonical(states[5]), kept(states[5].astype(np.int64)))
+    found = memory.lookup(states[5], np.empty(2), np.empty(2), np.empty(2, np.int64))
+    assert np.array_equal(found, kept(states[5].astype(np.int64)))
     with pytest.raises(ValueError, match="slot does not exist"):
         memory.entries(1, np.array([40]))
 
