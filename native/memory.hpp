@@ -75,7 +75,7 @@ class Memory {
         : settings_(settings),
           layout_(settings.dim, settings.links),
           arena_(layout_.stride * Nodes::kChunk),
-          width_(settings.k + settings.k / 8 + 1),
+          width_(settings.k + std::max(settings.k / 2, std::size_t{8})),
           query_(layout_),
           incoming_(layout_),
           weights_(settings.k),

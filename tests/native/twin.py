@@ -64,7 +64,7 @@ class Twin:
 
     def nearest(self, action: int, state: Ints, limit: int) -> list[tuple[int, int]]:
         """(squared, slot) of the k nearest of the first `limit` slots."""
-        width = self.k + self.k // 8 + 1
+        width = self.k + max(self.k // 2, 8)
         query = high(state)
         coarse = [
             (float(np.float32(int(((high(s) - query) ** 2).sum()))), i)
