@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from nait.experiments.run import RunSettings, evaluate, open_run, train, write_j
 from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mean, measure
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
+from nait.progress import LINE_SECONDS
 from nait.report import explanation
 
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
@@ -293,11 +295,17 @@ def _decision_json(decision: nait.Decision) -> dict[str, Any]:
 
 
 def _evaluate(agent: nait.NAIT, settings: RunSettings, episodes: int, quiet: bool) -> dict[str, Any]:
-    with tqdm(total=episodes, unit="episode", desc="evaluation", disable=quiet or not sys.stderr.isatty()) as bar:
+    live = sys.stderr.isatty()
+    told = time.monotonic()
+    with tqdm(total=episodes, unit="episode", desc="evaluation", disable=quiet or not live) as bar:
 
         def show(done: int, score: float) -> None:
+            nonlocal told
             bar.set_postfix_str(f"last score {score:g}", refresh=False)
             bar.update(done - bar.n)
+            if not (live or quiet) and time.monotonic() - told >= LINE_SECONDS:
+                told = time.monotonic()
+                print(f"evaluation: {done} of {episodes} episodes, last score {score:g}", file=sys.stderr, flush=True)
 
         return evaluate(agent, settings, episodes, show)
 
