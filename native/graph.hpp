@@ -48,7 +48,9 @@ class Graph {
 
     Nodes nodes;
 
-    static constexpr std::size_t kProbes = 8;
+    // On 30,000 steps of an agent's play 32 instead of 8 raise recall from 0.989 to 0.991 (MsPacman), 0.994 to 0.997
+    // (Qbert) and 0.996 to 0.998 (UpNDown), and cost 5 to 14 % of a lookup.
+    static constexpr std::size_t kProbes = 32;
 
     std::size_t nbytes() const { return visited_.capacity() * sizeof(std::uint64_t); }
 
