@@ -10,11 +10,13 @@ from nait.experiments.suites import atari57
 
 
 def test_ten_thousand_steps_of_mspacman_clearly_beat_random_play() -> None:
-    game = atari57()["MsPacman"]
-    agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0).learn(10_000)
-    scores, _ = nait.evaluate_policy(agent, nait.make_atari("MsPacman"), 15, return_episode_rewards=True, seed=1)
-    error = np.std(scores) / np.sqrt(len(scores))
-    assert np.mean(scores) - 3 * error > game.random
+    random = atari57()["MsPacman"].random
+    means = []
+    for seed in range(3):
+        agent = nait.NAIT(nait.make_atari("MsPacman"), seed=seed).learn(10_000)
+        means.append(nait.evaluate_policy(agent, nait.make_atari("MsPacman"), 10, seed=1)[0])
+    assert min(means) > random
+    assert np.mean(means) > 1.3 * random
 
 
 def test_a_vector_environment_is_learned() -> None:
