@@ -19,6 +19,7 @@ from nait.callbacks import MaybeCallback, as_callback
 from nait.config import Config
 from nait.envs import Frames, Resumable
 from nait.errors import NaitError
+from nait.kernels import shares
 from nait.memory import ABSENT, Lookup
 from nait.native_memory import make_memory
 from nait.policy import choose
@@ -266,7 +267,7 @@ class NAIT:
             ids, squared = np.array([known]), np.zeros(1)
         else:
             ids, squared = self.memory.neighbours(lookup, action)
-        weights = self.memory.weights(squared) if len(ids) else squared
+        weights = shares(self.config.kernel, squared) if len(ids) else squared
         born, values, states = self.memory.born(ids), self.memory.values_of(ids), self.memory.states_of(ids)
         neighbours = []
         for i in range(len(ids)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,16 @@ def grown(array: NDArray[T], needed: int) -> NDArray[T]:
     larger = np.zeros((capacity, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def from_generator(generator: np.random.Generator) -> NDArray[np.uint8]:
+    """The state of a random generator as an array."""
+    return np.frombuffer(json.dumps(generator.bit_generator.state).encode(), dtype=np.uint8)
+
+
+def to_generator(array: NDArray[np.generic], generator: np.random.Generator) -> None:
+    """Put a generator into the state that `from_generator` gave."""
+    generator.bit_generator.state = json.loads(array.tobytes())
 
 
 def part(arrays: Arrays, prefix: str) -> Arrays:

@@ -59,7 +59,7 @@ class Config:
         "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else)",
         ("native", "hnswlib", "flat", "kdtree"),
     )
-    M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it for the same recall")
+    M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
     ef_construction: int = hyper(200, "efc", "candidates while inserting; the native graph takes half of it")
     ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.48 of it")
     epsilon: Epsilon = hyper(

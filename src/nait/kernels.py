@@ -57,6 +57,13 @@ KERNELS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+def shares(name: str, squared: Array) -> Array:
+    """The share of each neighbour in an estimate, from squared distances; they add up to 1."""
+    weights = KERNELS[name](np.sqrt(squared))
+    part: Array = weights / weights.sum()
+    return part
+
+
 def _relative(distances: Array) -> Array:
     farthest = distances.max(axis=-1, keepdims=True)
     return distances / np.where(farthest > 0, farthest, 1.0)

@@ -129,12 +129,6 @@ class Memory:
         """L(s, a) with squared distances; empty where the lookup did not search."""
         return lookup.neighbours.get(action, (np.empty(0, dtype=np.int64), np.empty(0)))
 
-    def weights(self, squared: Distances) -> Values:
-        """The share of each neighbour in the estimate."""
-        weights = self._kernel(np.sqrt(squared))
-        shares: Values = weights / weights.sum()
-        return shares
-
     def values_of(self, ids: Ids) -> Values:
         """M_a(s) of entries."""
         return self._values[ids]

@@ -16,12 +16,11 @@ from nait import _core
 from nait.arrays import Arrays, grown, part, prefixed
 from nait.config import Config
 from nait.errors import NaitError
-from nait.kernels import KERNELS
 from nait.memory import ABSENT, Lookup, Memory, Values, hash_of
 from nait.neighbours.protocol import Distances, Ids
 from nait.representation import NativeDCT, Representation, State
 
-# M and ef are given as for hnswlib; the core's graph has the same recall with fewer links and
+# M and ef are given as for hnswlib; the core's graph comes near its recall (docs/speed.md) with fewer links and
 # candidates, because its searches begin at the last step's neighbours: 16, 100 and 96 for 40, 200 and 200.
 LINKS_SHARE = 0.4
 EF_CONSTRUCTION_SHARE = 0.5
@@ -101,12 +100,6 @@ class NativeMemory:
         """L(s, a) of the state looked up last, and the squared distances."""
         slots, squared, _, _ = self._core.neighbours(action)
         return slots * self.n_actions + action, squared.astype(np.float64) * (self._unit * self._unit)
-
-    def weights(self, squared: Distances) -> Values:
-        """The share of each neighbour in the estimate."""
-        weights = KERNELS[self._config.kernel](np.sqrt(squared))
-        shares: Values = weights / weights.sum()
-        return shares
 
     def values_of(self, ids: Ids) -> Values:
         """M_a(s) of entries of one action."""

@@ -6,7 +6,6 @@ the settings agree, the frames equal those of Gymnasium's AtariPreprocessing.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from nait import _core
-from nait.arrays import Arrays
+from nait.arrays import Arrays, from_generator, to_generator
 from nait.envs.games import rom_name
 from nait.errors import NaitError
 
@@ -167,10 +166,9 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
     def snapshot(self) -> Arrays:
         """All that `restore` needs to go on from here: the emulator, the frames, the generator."""
         emulator = self.ale.cloneState().serialize()
-        generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "emulator": np.frombuffer(emulator, dtype=np.uint8),
-            "generator": np.frombuffer(generator, dtype=np.uint8),
+            "generator": from_generator(self.np_random),
             "screens": self._screens.copy(),
             "frames": self._frames.copy(),
             "lives": np.array(self._lives),
@@ -182,7 +180,7 @@ class AtariEnv(gymnasium.Env[NDArray[np.uint8], np.int64]):
         if arrays["frames"].shape != self._frames.shape or arrays["screens"].shape != self._screens.shape:
             raise NaitError(f"the saved game's frames are not those of {self.game} with these settings")
         self.ale.restoreState(ale_py.ALEState(arrays["emulator"].tobytes()))
-        self.np_random.bit_generator.state = json.loads(arrays["generator"].tobytes())
+        to_generator(arrays["generator"], self.np_random)
         self._screens[:] = arrays["screens"]
         self._frames[:] = arrays["frames"]
         self._lives = int(arrays["lives"].item())

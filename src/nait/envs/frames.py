@@ -38,11 +38,10 @@ class Frames:
         if 0 in space.shape:
             raise NaitError(f"observations must not be empty, but have shape {space.shape}")
         self.space = space
-        self.is_image = space.dtype == np.uint8 and len(space.shape) in (2, 3, 4) and min(space.shape[:2]) >= 1
-        self._stacked = self.is_image and _is_stack(space.shape)
-        self.is_image = self._stacked or (self.is_image and _is_picture(space.shape))
-        self.stacks = self.is_image and not self._stacked
+        pixels = space.dtype == np.uint8
+        self.stacks = pixels and _is_picture(space.shape)
         """Whether frames have to be remembered from step to step."""
+        self.is_image = self.stacks or (pixels and _is_stack(space.shape))
         self.shape: tuple[int, ...] = space.shape
         if self.stacks:
             self.shape = (frame_stack, *_shrunk(space.shape[:2]))

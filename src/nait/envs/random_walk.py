@@ -9,7 +9,6 @@ again. Both ends of the line end the episode, as in the classic walk it is named
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gymnasium
@@ -17,7 +16,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
-from nait.arrays import Arrays
+from nait.arrays import Arrays, from_generator, to_generator
 
 STATES = 19
 START = 9
@@ -63,13 +62,12 @@ class ImageRandomWalk(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def snapshot(self) -> Arrays:
         """The state and the generator."""
-        generator = json.dumps(self.np_random.bit_generator.state).encode()
-        return {"state": np.array(self.state), "generator": np.frombuffer(generator, dtype=np.uint8)}
+        return {"state": np.array(self.state), "generator": from_generator(self.np_random)}
 
     def restore(self, arrays: Arrays) -> None:
         """Continue from a `snapshot`."""
         self.state = int(arrays["state"].item())
-        self.np_random.bit_generator.state = json.loads(arrays["generator"].tobytes())
+        to_generator(arrays["generator"], self.np_random)
 
 
 def move(state: int, action: int) -> int:

@@ -28,6 +28,7 @@ import numpy as np
 
 from nait.agent import NAIT
 from nait.callbacks import Callback, CallbackLike
+from nait.checkpoint import previous
 from nait.config import Config
 from nait.envs import all_options, make_env
 from nait.errors import NaitError
@@ -94,7 +95,7 @@ def train(
         _check_same_run(folder, existing, description)
     # Everything is made before the folder is touched, so that a mistake leaves nothing behind.
     checkpoint = folder / "checkpoint.nait"
-    if existing is not None and (checkpoint.exists() or checkpoint.with_name("checkpoint.nait.previous").exists()):
+    if existing is not None and (checkpoint.exists() or previous(checkpoint).exists()):
         agent = NAIT.load(checkpoint, env=env)
     else:
         agent = NAIT(env, seed=settings.seed, **settings.hyperparameters)
