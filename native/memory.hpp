@@ -223,26 +223,26 @@ class Memory {
     }
 
    private:
+    static constexpr std::size_t kCrowd = 2;
+
     // The k nearest of the first `limit` slots to query_, by exact distance among the nearest by coarse distance.
     void nearest(ActionMemory& memory, std::size_t limit, std::vector<Neighbour>& out) {
         Graph& graph = memory.graph;
         const std::size_t added = graph.nodes.size() - limit;
         const std::size_t ef = std::max(settings_.ef_search, width_);
-        // Entries beyond the limit crowd the pool: widen it by as many, or scan when they are many.
-        if (graph.nodes.size() < settings_.flat_below || added > ef)
-            graph.scan(query_, width_, limit, work_);
-        else
-            graph.search(query_, ef + added, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
-        work_.slots.resize(std::max(work_.slots.size(), width_));
-        work_.records.resize(std::max(work_.records.size(), width_));
+        bool all = graph.nodes.size() < settings_.flat_below;
         std::size_t n = 0;
-        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
-            const Slot slot = key_slot(work_.pool[i]);
-            if (slot >= limit) continue;
-            work_.slots[n] = slot;
-            work_.records[n] = graph.nodes[slot];
-            prefetch(work_.records[n] + layout_.low, layout_.key_bytes - layout_.low);
-            ++n;
+        if (!all) {
+            // Entries beyond the limit crowd the pool, which is widened for them. Where they leave too few of the
+            // others in it all the same, all are measured.
+            const std::size_t wide = ef + std::min(added, kCrowd * ef);
+            graph.search(query_, wide, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
+            n = take(graph, limit);
+            all = n < std::min(settings_.k, limit);
+        }
+        if (all) {
+            graph.scan(query_, width_, limit, work_);
+            n = take(graph, limit);
         }
         squared_.resize(std::max(squared_.size(), n));
         distances_.fine(query_, layout_, work_.records.data(), n, squared_.data());
@@ -255,6 +255,22 @@ class Memory {
             out[at] = found;
         }
         if (out.size() > settings_.k) out.resize(settings_.k);
+    }
+
+    // The nearest of the pool that lie below `limit`, their low planes under way to the cache; returns how many.
+    std::size_t take(const Graph& graph, std::size_t limit) {
+        work_.slots.resize(std::max(work_.slots.size(), width_));
+        work_.records.resize(std::max(work_.records.size(), width_));
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
+            const Slot slot = key_slot(work_.pool[i]);
+            if (slot >= limit) continue;
+            work_.slots[n] = slot;
+            work_.records[n] = graph.nodes[slot];
+            prefetch(work_.records[n] + layout_.low, layout_.key_bytes - layout_.low);
+            ++n;
+        }
+        return n;
     }
 
     static bool before(const Neighbour& a, const Neighbour& b) {

@@ -49,6 +49,7 @@ class NativeMemory:
             kernel=config.kernel,
             thin=config.thin_distance,
         )
+        self._thin = config.thin_value == "infinite"  # and some action is thin
         self._born = [np.empty(0, dtype=np.int64) for _ in range(n_actions)]
 
     def __len__(self) -> int:
@@ -81,11 +82,18 @@ class NativeMemory:
         exact = np.empty(self.n_actions, dtype=np.int64)
         state = self._core.lookup(state, q, distance, exact, playing=playing, search_thin=search_thin)
         distance *= self._unit * self._unit
-        if self._config.thin_value == "infinite":
-            q[(self._core.sizes() < self._config.k) & (exact == ABSENT)] = np.inf
-        known = exact != ABSENT
-        exact[known] = exact[known] * self.n_actions + np.flatnonzero(known)
+        if self._thin:
+            self._prefer_thin(q, exact)
+        if exact.max() != ABSENT:
+            known = np.flatnonzero(exact != ABSENT)
+            exact[known] = exact[known] * self.n_actions + known
         return Lookup(state, hash_of(state), q, distance, exact, {})
+
+    def _prefer_thin(self, q: Values, exact: Ids) -> None:
+        """An infinite value for actions with fewer than k entries, as long as there are any."""
+        thin = self._core.sizes() < self._config.k
+        self._thin = bool(thin.any())
+        q[thin & (exact == ABSENT)] = np.inf
 
     def find(self, state: State, key: int, action: int) -> int:
         """The id of the pair's entry, or ABSENT."""

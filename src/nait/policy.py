@@ -24,9 +24,11 @@ def tie_probabilities(distance: Values, temperature: float) -> Values:
 
 def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None) -> int:
     """The action of highest value; among equals by the tie-break, drawn with `rng`, or the likeliest without."""
-    best = np.flatnonzero(lookup.q == lookup.q.max())
-    if len(best) == 1:
-        return int(best[0])
+    values = lookup.q.tolist()
+    highest = max(values)
+    if values.count(highest) == 1:  # nearly always, and a list of a few numbers is quicker than an array
+        return values.index(highest)
+    best = np.flatnonzero(lookup.q == highest)
     if config.tie_break == "uniform":
         return int(best[0] if rng is None else rng.choice(best))
     distance = lookup.distance[best]
