@@ -60,7 +60,7 @@ class Config:
         ("native", "hnswlib", "flat", "kdtree"),
     )
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
-    ef_construction: int = hyper(200, "efc", "candidates while inserting; the native graph takes half of it")
+    ef_construction: int = hyper(200, "efc", "candidates while inserting")
     ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.48 of it")
     epsilon: Epsilon = hyper(
         0.0,

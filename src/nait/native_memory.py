@@ -21,9 +21,8 @@ from nait.neighbours.protocol import Distances, Ids
 from nait.representation import NativeDCT, Representation, State
 
 # M and ef are given as for hnswlib; the core's graph comes near its recall (docs/speed.md) with fewer links and
-# candidates, because its searches begin at the last step's neighbours: 16, 100 and 96 for 40, 200 and 200.
+# candidates, because its searches begin at the last step's neighbours: 16 and 96 for M = 40 and efs = 200.
 LINKS_SHARE = 0.4
-EF_CONSTRUCTION_SHARE = 0.5
 EF_SEARCH_SHARE = 0.48
 
 
@@ -44,7 +43,7 @@ class NativeMemory:
             dim,
             k=config.k,
             M=links,
-            ef_construction=max(links, round(EF_CONSTRUCTION_SHARE * config.ef_construction)),
+            ef_construction=max(links, config.ef_construction),
             ef_search=max(1, round(EF_SEARCH_SHARE * config.ef_search)),
             kernel=config.kernel,
             thin=config.thin_distance,
