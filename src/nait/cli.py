@@ -19,7 +19,8 @@ import nait
 from nait.config import Config, parse_epsilon
 from nait.envs import AtariSettings, is_game, make_env
 from nait.errors import NaitError
-from nait.experiments.run import RunSettings, evaluate, open_run, train, write_json
+from nait.experiments.files import write_json
+from nait.experiments.run import RunSettings, evaluate, open_run, train
 from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mean, measure
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
