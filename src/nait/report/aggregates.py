@@ -114,7 +114,10 @@ def probability_of_improvement(ours: Runs, theirs: Runs, reps: int = REPS, seed:
 
 
 def performance_profile(runs: Runs, taus: Floats, reps: int = REPS, seed: int = 0) -> Band:
-    """The share of runs that score above each of `taus`, every game counting the same."""
+    """The share of runs that score above each of `taus`, every game counting the same.
+
+    :param reps: bootstrap samples; 0 for the curve alone
+    """
     runs = _checked(runs)
     above = [(game[:, None] > taus[None, :]).astype(np.float64) for game in runs]
 
@@ -123,7 +126,7 @@ def performance_profile(runs: Runs, taus: Floats, reps: int = REPS, seed: int = 
         return np.asarray(np.mean(games, axis=0), dtype=np.float64)
 
     value = profile(_whole(runs))[0]
-    if not _resamples(runs):
+    if not reps or not _resamples(runs):
         return Band(value, value, value)
     drawn = np.concatenate([profile(counts) for counts in _samples(runs, reps, np.random.default_rng(seed))])
     return Band(value, *_interval(drawn))
