@@ -73,7 +73,7 @@ def paper_budget(budget: int | None) -> int:
 
 def game_sets(entries: Sequence[Entry]) -> list[GameSet]:
     """The 26 games, and the 57 where there are others; of both, those that every entry has."""
-    common = [game for game in atari57() if all(game in entry.scores for entry in entries)]
+    common = [game for game in atari57() if entries and all(game in entry.scores for entry in entries)]
     few = [game for game in common if game in atari100k()]
     sets = [GameSet("26 games of Atari 100k", list(atari100k()), few)] if few else []
     if len(common) > len(few):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 import nait
+from nait.experiments.suites import atari57
 from nait.report import tables
 from nait.report.figures import Picture
 from nait.report.published import BUDGET, PAPER
@@ -79,6 +80,8 @@ def _runs(study: Study) -> Section:
         warnings += [f"{column.label}: {run.game}, seed {run.seed} failed: {run.error}" for run in column.failed]
         warnings += _doubts(column)
     warnings += [f"Left out: {line}" for line in study.damaged]
+    if not study.sets and any(game in atari57() for entry in study.entries for game in entry.scores):
+        warnings.append("No game has a score in every column, so nothing is aggregated.")
     return Section("What was run", texts, warnings, [tables.runs_table(study.columns)])
 
 
@@ -102,12 +105,12 @@ def _doubts(column: Column) -> list[str]:
     lines = []
     scores = column.scores()
     single = sum(len(runs) == 1 for runs in scores.values())
-    if single:
-        which = "every game" if single == len(scores) else f"{single} of {len(scores)} games"
+    if single and single == len(scores):
+        lines.append(f"{column.label}: no game has more than a single run, so there are no intervals.")
+    elif single:
         lines.append(
-            f"{column.label}: {which} has a single run, which adds nothing to the intervals: they are too narrow."
-            if single < len(scores)
-            else f"{column.label}: {which} has a single run, so there are no intervals."
+            f"{column.label}: games with a single run add nothing to the width of intervals, which are too narrow "
+            f"then: {single} of {len(scores)}."
         )
     if column.budget not in (None, BUDGET):
         lines.append(
@@ -193,7 +196,11 @@ def to_markdown(found: Sequence[Section]) -> str:
         lines += [f"- **{_escaped(warning)}**" for warning in section.warnings]
         lines += [""] if section.warnings else []
         for part in section.parts:
-            lines += _table_markdown(part) if isinstance(part, Table) else _picture_markdown(part)
+            if isinstance(part, Table):
+                lines += [f"### {_escaped(part.title)}", ""] if part.title != section.title else []
+                lines += _table_markdown(part)
+            else:
+                lines += _picture_markdown(part)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -204,7 +211,11 @@ def _section_html(section: Section) -> str:
         listed = "".join(f"<li>{_text(warning)}</li>" for warning in section.warnings)
         pieces.append(f'<div class="warning"><ul>{listed}</ul></div>')
     for part in section.parts:
-        pieces.append(_table_html(part) if isinstance(part, Table) else _picture_html(part))
+        if isinstance(part, Table):
+            pieces += [f'<h3 id="table-{part.name}">{_text(part.title)}</h3>'] if part.title != section.title else []
+            pieces.append(_table_html(part))
+        else:
+            pieces.append(_picture_html(part))
     return "\n".join([*pieces, "</section>"])
 
 
@@ -225,11 +236,11 @@ def _table_html(table: Table) -> str:
         marked = []
         for place, ((_, column_kind), cell) in enumerate(zip(table.headings, cells, strict=True)):
             tag = _tag(kind) if by_row and place == 0 else ""
-            marked.append(f'<td class="{column_kind}">{tag}{_text(cell)}</td>')
+            marked.append(f'<td class="{column_kind}">{_text(cell)}{tag}</td>')
         rows.append(f'<tr class="{kind}">{"".join(marked)}</tr>')
     notes = "".join(f'<p class="note">{_text(note)}</p>' for note in table.notes)
     return (
-        f'<h3 id="{table.name}">{_text(table.title)}</h3>\n<div class="scroll"><table>\n'
+        f'<div class="scroll"><table>\n'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n" + "\n".join(rows) + f"\n</tbody></table></div>{notes}"
     )
 
@@ -242,7 +253,7 @@ def _table_markdown(table: Table) -> list[str]:
     by_row = not any(kind for _, kind in table.headings)
     heads = [f"{kind}: {text}" if kind else text for text, kind in table.headings]
     rows = [[f"{kind}: {cells[0]}", *cells[1:]] if by_row and kind else cells for kind, cells in table.rows]
-    lines = [f"### {table.title}", "", _line(heads), "|" + "---|" * len(heads), *map(_line, rows), ""]
+    lines = [_line(heads), "|" + "---|" * len(heads), *map(_line, rows), ""]
     for note in table.notes:
         lines += [_escaped(note), ""]
     return lines

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nait.errors import NaitError
 from nait.experiments.suites import atari57
 from nait.report import comparison, published
 from nait.report.aggregates import Estimate
@@ -59,6 +60,8 @@ def study(paths: Sequence[Path], against: str | None = None, seed: int = 0) -> S
         for the first of several columns
     :param seed: of the bootstrap
     """
+    if seed < 0:
+        raise NaitError(f"seed must be at least 0, not {seed}")
     extra = Path(against) if against is not None and Path(against).exists() else None
     method = published.method_or_error(against) if against is not None and extra is None else None
     sources = [read_source(path) for path in _distinct((*paths, *([extra] if extra else [])))]
@@ -74,7 +77,7 @@ def study(paths: Sequence[Path], against: str | None = None, seed: int = 0) -> S
         compared = [entry for entry, other in zip(entries, theirs, strict=True) if not other]
     else:
         baselines = [*(entries[:1] if len(entries) > 1 else []), *others]
-    scored = [entry for entry in entries if entry.scores]
+    scored = [entry for entry in entries if any(game in atari57() for game in entry.scores)]
     return Study(
         columns=columns,
         damaged=[line for source in sources for line in source.damaged],
@@ -107,7 +110,7 @@ def _rows(games: GameSet, entries: Sequence[Entry], others: Sequence[Entry], see
         absent = set(games.games) - set(there)
         if not absent:
             rows.append(row(other, there))
-        elif there and absent == {"Surround"}:  # the paper's table leaves it out
+        elif there and absent == {"Surround"} and other.label == published.PAPER:  # its table leaves that out
             rows.append(row(replace(other, label=f"{other.label}, without Surround"), there))
     return rows
 

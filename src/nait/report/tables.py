@@ -17,7 +17,7 @@ from nait.report.study import Row, Study
 
 OURS, PUBLISHED, PLAIN = "ours", "published", ""
 NONE = "–"  # noqa: RUF001 (a dash for an empty cell)
-BUDGET_NAMES = {100_000: "100k", 250_000: "250k", 500_000: "500k", 750_000: "750k", 1_000_000: "1M"}
+BUDGET_NAMES = {100_000: "100k", 250_000: "250k", 500_000: "500k", 750_000: "750k", 1_000_000: "1M", 2_000_000: "2M"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Table:
 
 def score(value: float) -> str:
     """A raw score."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}"
+    digits = 0 if abs(value) >= 1000 else 1
+    return f"{round(value, digits) + 0.0:,.{digits}f}"  # no -0.0
 
 
 def hns(value: float) -> str:
@@ -50,6 +51,13 @@ def interval(estimate: Estimate | None, form: Callable[[float], str]) -> str:
     if estimate.low is None or estimate.high is None:
         return form(estimate.value)
     return f"{form(estimate.value)} [{form(estimate.low)}, {form(estimate.high)}]"
+
+
+def score_interval(estimate: Estimate) -> str:
+    """A raw score and its interval, all with as many decimals."""
+    ends = [value for value in (estimate.value, estimate.low, estimate.high) if value is not None]
+    digits = 0 if max(map(abs, ends)) >= 1000 else 1
+    return interval(estimate, lambda value: f"{round(value, digits) + 0.0:,.{digits}f}")
 
 
 def steps_name(steps: int | None) -> str:
@@ -101,13 +109,20 @@ def improvement_table(study: Study) -> Table:
     """The probability that a run of one of ours beats one of another's."""
     rows = [
         (
-            OURS if found.other.ours else PUBLISHED,
-            [found.ours, found.other.label, str(found.games), interval(found.estimate, hns)],
+            PLAIN,
+            [
+                found.ours,
+                found.other.label if found.other.ours else f"{found.other.label}, published",
+                str(found.games),
+                _spread([len(runs) for runs in found.other.scores.values()]) if found.other.has_runs else "means only",
+                interval(found.estimate, hns),
+            ],
         )
         for found in study.improvements
     ]
-    headings = ["X", "Y", "games", "P(X > Y)"]
-    return Table("improvement", "Probability of improvement", [(heading, PLAIN) for heading in headings], rows)
+    headings = [("X", OURS), ("Y", PLAIN), ("games", PLAIN), ("runs of Y a game", PLAIN), ("P(X > Y)", PLAIN)]
+    notes = ("Where only the games' means of Y are published, X is compared with these, which is no run's score.",)
+    return Table("improvement", "Probability of improvement", headings, rows, notes)
 
 
 def games_table(study: Study) -> Table:
@@ -137,7 +152,7 @@ def _score_and_hns(entry: Entry, name: str, seed: int, bare: bool = False) -> li
     if runs is None:
         return [NONE, NONE]
     mean = float(np.mean(runs))
-    text = score(mean) if bare else interval(comparison.game_estimate(runs, seed), score)
+    text = score(mean) if bare else score_interval(comparison.game_estimate(runs, seed))
     return [text, f"{atari57()[name].normalised(mean):.2f}"]
 
 
@@ -150,7 +165,7 @@ def other_games_table(study: Study) -> Table:
         cells = [game]
         for entry in study.entries:
             runs = entry.scores.get(game)
-            cells.append(NONE if runs is None else interval(comparison.game_estimate(runs, study.seed), score))
+            cells.append(NONE if runs is None else score_interval(comparison.game_estimate(runs, study.seed)))
         rows.append((PLAIN, cells))
     return Table("other_games", "Other environments", headings, rows)
 
@@ -286,34 +301,32 @@ def printed_table() -> Table:
     for row in published.printed():
         values = (row.median_26, row.mean_26, row.median_57, row.mean_57)
         name = f"{row.method} (pretrained)" if row.section == "pretrained" else row.method
-        cells = [name, steps_name(row.samples), *(NONE if v is None else hns(v) for v in values)]
-        rows.append((PUBLISHED, cells))
+        cells = [name, steps_name(row.samples), *(NONE if v is None else f"{v:g}" for v in values)]
+        rows.append((PLAIN, cells))
     headings = ["method", "steps", "median, 26 games", "mean, 26 games", "median, 57 games", "mean, 57 games"]
     notes = ("From the paper's table of final performance; BBF from its own paper, about 7 GPU hours a game.",)
-    return Table("printed", "Medians and means as printed", [(name, PUBLISHED) for name in headings], rows, notes)
+    return Table("printed", "Medians and means as printed", [(name, PLAIN) for name in headings], rows, notes)
 
 
 def recomputed_table() -> Table:
     """The paper's printed medians and means beside those of its rows."""
     rows = [
         (
-            PUBLISHED,
+            PLAIN,
             [
                 f"{row.games} games",
                 steps_name(row.budget),
-                hns(row.printed_median),
-                hns(row.median),
-                hns(row.printed_mean),
-                hns(row.mean),
+                f"{row.printed_median:.4f}",
+                f"{row.median:.4f}",
+                f"{row.printed_mean:.4f}",
+                f"{row.mean:.4f}",
             ],
         )
         for row in comparison.paper_recomputed()
     ]
     headings = ["over", "steps", "median, printed", "median, its rows", "mean, printed", "mean, its rows"]
     notes = ("The paper's table of scores leaves Surround out: 56 rows where it prints aggregates of 57 games.",)
-    return Table(
-        "recomputed", "The paper's aggregates recomputed", [(name, PUBLISHED) for name in headings], rows, notes
-    )
+    return Table("recomputed", "The paper's aggregates recomputed", [(name, PLAIN) for name in headings], rows, notes)
 
 
 def ranges(numbers: Sequence[int]) -> str:
