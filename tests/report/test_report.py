@@ -177,7 +177,7 @@ def test_a_partly_finished_suite_says_what_is_missing(tmp_path: Path, capsys: py
     assert "66 runs missing, 1 failed, 1 records damaged" in capsys.readouterr().out
     found = page(folder / "report")
     assert found.faults == []
-    assert "no score yet for BattleZone, Boxing, Breakout," in found.text
+    assert "no score yet for 21 games: BattleZone, Boxing, Breakout," in found.text
     assert "no score yet for some seeds: Alien (2), Amidar (0), Assault (1)." in found.text
     assert "Assault, seed 1 failed: MemoryError: <no space>" in found.text
     assert "Amidar-s0.json is damaged: it is not a whole record" in found.text

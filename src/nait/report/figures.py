@@ -21,6 +21,9 @@ from nait.report.tables import score, speed_of, steps_name
 
 POINTS = 200  # of a curve: more cannot be seen
 PANELS = 5  # learning curves a row
+MOST_ROWS = 30  # of a figure of comparisons
+LONGEST = 44  # letters of a label
+MOST_BANDS = 4  # columns; bands of more hide one another
 HNS = "human-normalised score"
 WALLTIME_GAME = "MsPacman"  # the paper's, as it is often its median game
 
@@ -105,7 +108,7 @@ def aggregates(rows: Sequence[Row]) -> Figure:
         for place, row in enumerate(rows):
             estimate = row.estimates[statistic]
             if estimate is not None:
-                _interval(axes, place, estimate, _colour(row.entry), row.entry.has_runs)
+                _interval(axes, place, estimate, row.entry, row.entry.number)
         better = "lower is better" if statistic == "optimality gap" else "higher is better"
         axes.set_title(f"{statistic}\n({better})")
         axes.set_xlabel(HNS if statistic != "optimality gap" else "gap to a human's score")
@@ -118,26 +121,28 @@ def aggregates(rows: Sequence[Row]) -> Figure:
 
 def improvement(study: Study) -> Figure | None:
     """The probability of improvement of each column over each of the others."""
-    if not study.improvements:
+    shown = study.improvements
+    if len(shown) > MOST_ROWS:  # the table has them all
+        shown = [found for found in shown if found.other.ours or found.other.label == published.PAPER]
+    if not shown:
         return None
-    number = len(study.improvements)
+    number = len(shown)
     figure = Figure(figsize=(0.75 * style.WIDTH, 1.1 + 0.3 * number), layout="constrained")
     axes = figure.subplots()
     labels = [entry.label for entry in study.entries]
-    for place, found in enumerate(study.improvements):
-        _interval(axes, place, found.estimate, style.colour(labels.index(found.ours)), True)
-    several = len({found.ours for found in study.improvements}) > 1
-    names = [f"{f.ours} over {f.other.label}" if several else f.other.label for f in study.improvements]
+    for place, found in enumerate(shown):
+        _interval(axes, place, found.estimate, None, labels.index(found.ours))
+    several = len({found.ours for found in shown}) > 1
+    names = [f"{_brief(f.ours)} over {_brief(f.other.label)}" if several else _brief(f.other.label) for f in shown]
     axes.set_yticks(range(number), names)
     axes.set_ylim(number - 0.5, -0.5)
     axes.axvline(0.5, color=style.HUMAN, linewidth=1.0)
     axes.set_xlim(0, 1)
-    what = "X over Y" if several else f"{study.improvements[0].ours} over"
-    axes.set_xlabel(
-        f"probability that a run of X beats one of Y ({what})" if several else "probability of a higher score"
-    )
-    if not several:
-        axes.set_title(f"{what} …")
+    if several:
+        axes.set_xlabel("probability of a higher score, first over second")
+    else:
+        axes.set_xlabel("probability of a higher score")
+        axes.set_title(f"{_brief(shown[0].ours)} over \u2026")
     axes.grid(axis="y", visible=False)
     return figure
 
@@ -154,7 +159,7 @@ def profiles(rows: Sequence[Row], study: Study) -> Figure:
         band = performance_profile(row.entry.normalised(row.games), taus, reps, study.seed)
         if row.entry.ours:
             number, colour = row.entry.number, _colour(row.entry)
-            axes.fill_between(taus, band.low, band.high, color=colour, alpha=0.2, linewidth=0)
+            _band(axes, taus, band, colour, study)
             axes.plot(
                 taus, band.value, color=colour, linestyle=style.line(number), linewidth=2.4, label=row.entry.label
             )
@@ -169,7 +174,10 @@ def profiles(rows: Sequence[Row], study: Study) -> Figure:
     axes.set_ylim(0, 1)
     axes.set_xlabel(f"{HNS} \u03c4")
     axes.set_ylabel("share of runs above \u03c4")
-    figure.legend(loc="outside right upper")
+    handles, _ = axes.get_legend_handles_labels()
+    for handle in handles:
+        handle.set_label(_brief(str(handle.get_label())))
+    figure.legend(handles=handles, loc="outside right upper")
     return figure
 
 
@@ -182,7 +190,7 @@ def by_game(study: Study) -> Figure | None:
         return None
     games.sort(key=lambda game: -_mean_hns(paper if game in paper.scores else _having(study.entries, game), game))
     shown = [entry for entry in study.entries if entry.scores]
-    height = max(0.26, 0.13 * len(shown) + 0.08)
+    height = max(0.26, 0.09 * len(shown) + 0.12)
     figure = Figure(figsize=(0.85 * style.WIDTH, 1.3 + height * len(games)), layout="constrained")
     axes = figure.subplots()
     for number, entry in enumerate(study.entries):
@@ -191,7 +199,7 @@ def by_game(study: Study) -> Figure | None:
             if game in entry.scores:
                 (runs,) = entry.normalised([game])
                 estimate = comparison.game_estimate(runs, study.seed)
-                _interval(axes, place + offset, estimate, style.colour(number), True, size=5)
+                _interval(axes, place + offset, estimate, entry, number, size=5)
     for place in range(0, len(games), 2):
         axes.axhspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
     axes.grid(axis="y", visible=False)
@@ -212,7 +220,11 @@ def by_game(study: Study) -> Figure | None:
     axes.set_ylim(len(games) - 0.5, -0.5)
     bent = _bend_beyond_one(axes)
     axes.set_xlabel(f"{HNS} (linear up to 1, then logarithmic)" if bent else HNS)
-    handles = [_dot(style.colour(number), entry.label) for number, entry in enumerate(study.entries) if entry.scores]
+    handles = [
+        _dot(style.colour(number), entry.label, style.marker(number))
+        for number, entry in enumerate(study.entries)
+        if entry.scores
+    ]
     budget = steps_name(comparison.paper_budget(study.budget))
     handles += [
         _diamond(f"paper, {budget} steps"),
@@ -235,7 +247,7 @@ def learning(study: Study) -> Figure | None:
     for axes, name, statistic in ((panels[0], "median", np.median), (panels[1], "mean", np.mean)):
         for number, column, found in drawn:
             band = found.band(statistic, study.seed)
-            axes.fill_between(found.steps, band.low, band.high, color=style.colour(number), alpha=0.2, linewidth=0)
+            _band(axes, found.steps, band, style.colour(number), study)
             axes.plot(
                 found.steps,
                 band.value,
@@ -264,40 +276,37 @@ def curves(study: Study) -> Figure | None:
     games = in_order({run.game for column in study.columns for run in column.done if run.curve is not None})
     if not games:
         return None
+    handles: list[Any] = [
+        Line2D([], [], color=style.colour(number), linestyle=style.line(number), linewidth=2, label=column.label)
+        for number, column in enumerate(study.columns)
+        if any(run.curve is not None for run in column.done)
+    ]
+    if len(study.columns) <= MOST_BANDS:
+        handles.append(Patch(color=style.GREY, alpha=0.3, linewidth=0, label="95 % interval"))
+    handles += [
+        Line2D([], [], color=style.HUMAN, linestyle="--", linewidth=1, label="a human's"),
+        _diamond("paper, final"),
+    ]
     across = min(PANELS, len(games))
     down = -(-len(games) // across)
-    height = 1.2 + 1.85 * down
-    figure = Figure(figsize=(style.WIDTH, height))  # inches by hand: to lay out so many panels takes long
-    panels: Any = figure.subplots(
-        down,
-        across,
-        squeeze=False,
-        gridspec_kw={
-            "left": 0.075,
-            "right": 0.98,
-            "bottom": 0.55 / height,
-            "top": 1 - 0.75 / height,
-            "wspace": 0.38,
-            "hspace": 0.45,
-        },
-    )
+    figure = Figure(figsize=(style.WIDTH, 1.0))
+    above = 0.55 + 0.19 * -(-len(handles) // _legend_columns(figure, handles))  # inches: title and legend
+    height = above + 1.85 * down + 0.45
+    figure.set_size_inches(style.WIDTH, height)
+    places = {
+        "left": 0.075,
+        "right": 0.98,
+        "bottom": 0.55 / height,
+        "top": 1 - above / height,
+    }  # a layout engine is slow
+    panels: Any = figure.subplots(down, across, squeeze=False, gridspec_kw={**places, "wspace": 0.38, "hspace": 0.45})
     for axes, game in zip(panels.flat, games, strict=False):
         _draw_curves(axes, game, study)
     for axes in panels.flat[len(games) :]:
         axes.set_visible(False)
     for axes in panels.flat[max(0, len(games) - across) : len(games)]:  # the lowest of each column of panels
         axes.set_xlabel("steps")
-    figure.supylabel("score, mean of the last five training episodes", fontsize=10, x=0.012)
-    handles: list[Any] = [
-        Line2D([], [], color=style.colour(number), linestyle=style.line(number), linewidth=2, label=column.label)
-        for number, column in enumerate(study.columns)
-        if any(run.curve is not None for run in column.done)
-    ]
-    handles += [
-        Patch(color=style.GREY, alpha=0.3, linewidth=0, label="95 % interval"),
-        Line2D([], [], color=style.HUMAN, linestyle="--", linewidth=1, label="a human's"),
-        _diamond("paper, final"),
-    ]
+    figure.supylabel("score of the last five episodes", fontsize=10, x=0.012)
     _legend(figure, handles, loc="upper center")
     return figure
 
@@ -322,7 +331,7 @@ def walltime(study: Study) -> Figure | None:
             if row is None or speed_ is None:
                 continue
             minutes = speed_[1] * published.BUDGET / (column.budget or published.BUDGET) / 60
-            _vertical(axes, minutes, row.estimates[name], style.colour(number))
+            _vertical(axes, minutes, row.estimates[name], number)
         axes.set_xscale("log")
         _time_axis(axes)
         axes.set_title(f"{name} over games")
@@ -330,7 +339,7 @@ def walltime(study: Study) -> Figure | None:
         axes.set_ylabel(HNS)
         axes.set_ylim(bottom=0 if axes.get_ylim()[0] > -0.05 else None)
     handles = [
-        _dot(style.colour(number), f"{column.label}, one CPU thread")
+        _dot(style.colour(number), f"{column.label}, one CPU thread", style.marker(number))
         for number, (column, speed_) in enumerate(zip(study.columns, measured, strict=True))
         if speed_ is not None
     ]
@@ -454,7 +463,7 @@ def _draw_curves(axes: Any, game: str, study: Study) -> None:
             continue
         steps, values = _on_grid(column, game)
         band = mean_over_runs(values, reps=500, seed=study.seed)
-        axes.fill_between(steps, band.low, band.high, color=style.colour(number), alpha=0.22, linewidth=0)
+        _band(axes, steps, band, style.colour(number), study)
         axes.plot(steps, band.value, color=style.colour(number), linestyle=style.line(number), linewidth=1.5)
         ends = np.concatenate([band.low, band.high, band.value])
         if np.isfinite(ends).any():
@@ -488,20 +497,38 @@ _DIAMOND: dict[str, Any] = {
 }
 
 
-def _interval(axes: Any, place: float, estimate: Estimate, colour: str, runs: bool, size: float = 6.5) -> None:
+def _interval(
+    axes: Any, place: float, estimate: Estimate, entry: Entry | None, number: int = 0, size: float = 6.5
+) -> None:
+    """A row's point and interval: of a published entry, or of our column of that number."""
+    theirs = entry is not None and not entry.ours
+    runs = entry is None or entry.has_runs
+    colour = style.GREY if theirs else style.colour(number)
     if estimate.low is not None and estimate.high is not None:
         axes.plot([estimate.low, estimate.high], [place, place], color=colour, linewidth=2.6, alpha=0.55)
-    face = colour if runs else "white"
-    axes.plot(estimate.value, place, marker="o" if runs else "D", markersize=size if runs else 5, color=face,
-              markeredgecolor=colour, zorder=3)  # fmt: skip
+    axes.plot(
+        estimate.value,
+        place,
+        marker=("o" if theirs else style.marker(number)) if runs else "D",
+        markersize=size if runs else 5,
+        color=colour if runs else "white",
+        markeredgecolor=colour,
+        zorder=3,
+    )
 
 
-def _vertical(axes: Any, minutes: float, estimate: Estimate | None, colour: str) -> None:
+def _band(axes: Any, x: Floats, band: Band, colour: str, study: Study) -> None:
+    if len(study.columns) <= MOST_BANDS:
+        axes.fill_between(x, band.low, band.high, color=colour, alpha=0.22, linewidth=0)
+
+
+def _vertical(axes: Any, minutes: float, estimate: Estimate | None, number: int) -> None:
     if estimate is None:
         return
+    colour = style.colour(number)
     if estimate.low is not None and estimate.high is not None:
         axes.plot([minutes, minutes], [estimate.low, estimate.high], color=colour, linewidth=2.6, alpha=0.55)
-    axes.plot(minutes, estimate.value, marker="o", markersize=9, color=colour, zorder=4)
+    axes.plot(minutes, estimate.value, marker=style.marker(number), markersize=9, color=colour, zorder=4)
 
 
 # where the label of a published point goes, in points, so that neighbours do not meet
@@ -567,7 +594,7 @@ def _bend_beyond_one(axes: Any) -> bool:
 
 
 def _name_rows(axes: Any, entries: Sequence[Entry]) -> None:
-    axes.set_yticks(range(len(entries)), [e.label if e.ours else f"{e.label}, published" for e in entries])
+    axes.set_yticks(range(len(entries)), [_brief(e.label) if e.ours else f"{e.label}, published" for e in entries])
     axes.set_ylim(len(entries) - 0.5, -0.5)
     for label, entry in zip(axes.get_yticklabels(), entries, strict=True):
         label.set_fontweight("bold" if entry.ours else "normal")
@@ -579,9 +606,18 @@ def _colour(entry: Entry) -> str:
 
 def _legend(figure: Figure, handles: Sequence[Any], loc: Any = "outside upper center") -> None:
     """Above the panels, in as many columns as fit."""
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    width = figure.get_size_inches()[0]
-    figure.legend(handles=handles, loc=loc, ncols=max(1, min(len(handles), int(12 * width / (longest + 8)))))
+    for handle in handles:
+        handle.set_label(_brief(str(handle.get_label())))
+    figure.legend(handles=handles, loc=loc, ncols=_legend_columns(figure, handles))
+
+
+def _legend_columns(figure: Figure, handles: Sequence[Any]) -> int:
+    longest = max(len(_brief(str(handle.get_label()))) for handle in handles)
+    return max(1, min(len(handles), int(11 * figure.get_size_inches()[0] / (longest + 8))))
+
+
+def _brief(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST // 2]}\u2026{label[1 - LONGEST // 2 :]}"
 
 
 def _dot(colour: str, label: str, marker: str = "o") -> Line2D:

@@ -92,7 +92,7 @@ def _missing(column: Column) -> list[str]:
     whole = [game for game, seeds in missing.items() if seeds == column.seeds]
     lines = []
     if whole:
-        lines.append(f"{column.label}: no score yet for {', '.join(whole)}.")
+        lines.append(f"{column.label}: no score yet for {len(whole)} games: {', '.join(whole)}.")
     some = {game: seeds for game, seeds in missing.items() if game not in whole}
     if some:
         listed = ", ".join(f"{game} ({tables.ranges(seeds)})" for game, seeds in some.items())
@@ -131,11 +131,7 @@ def _aggregates(study: Study, drawn: dict[str, Picture]) -> list[Section]:
         ]
         warnings = []
         if len(games.games) < len(games.wanted):
-            absent = [game for game in games.wanted if game not in games.games]
-            warnings.append(
-                f"Over {games.title} only, for all rows alike, as the others have no score in every column: "
-                f"{', '.join(absent)}."
-            )
+            warnings.append(f"Over {games.title} only, those with a score in every column; for all rows alike.")
         table = tables.aggregates_table(f"aggregates{suffix}", f"Aggregates over {games.title}", rows)
         parts = [*_some(drawn, f"aggregates{suffix}"), table, *_some(drawn, f"profiles{suffix}")]
         title = "Aggregates" if len(study.sets) == 1 else f"Aggregates, {games.name}"

@@ -35,13 +35,12 @@ class Milestone:
     states: int | None = None
     itr_s: float | None = None
     walltime_s: float | None = None
+    """Seconds of training and evaluation."""
 
     @property
-    def seconds(self) -> float | None:
-        """Measured, or from the rate."""
-        if self.walltime_s is not None or not self.itr_s:
-            return self.walltime_s
-        return self.steps / self.itr_s
+    def training_s(self) -> float | None:
+        """Seconds of training alone."""
+        return self.steps / self.itr_s if self.itr_s else None
 
 
 @dataclass(frozen=True)

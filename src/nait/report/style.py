@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 OURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))  # told apart by line where colours are used up
+MARKERS = ("o", "^", "v")
 THEIRS = {
     "SimPLe": ("#999999", (0, (1, 1.5))),
     "CURL": ("#999999", (0, (5, 2))),
@@ -52,6 +53,11 @@ def colour(number: int) -> str:
 def line(number: int) -> Any:
     """Its line style."""
     return DASHES[number // len(OURS) % len(DASHES)]
+
+
+def marker(number: int) -> str:
+    """Its marker."""
+    return MARKERS[number // len(OURS) % len(MARKERS)]
 
 
 @contextmanager
