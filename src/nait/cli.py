@@ -1,4 +1,4 @@
-"""The command `nait`: train, eval, explain, games, speed, report."""
+"""The command `nait`: train, eval, explain, games, speed."""
 
 from __future__ import annotations
 
@@ -120,6 +120,18 @@ def _parser() -> Parser:
     games.add_argument("--suite", choices=("atari57", "atari100k"), default="atari57", help="(default: atari57)")
     games.add_argument("--json", action="store_true", help="print them as one JSON list")
 
+    report = _command(
+        commands,
+        "report",
+        _report,
+        "tables, figures and one HTML page of results, beside the paper's and the published methods'",
+        "nait report results/atari100k --against SPR",
+    )
+    report.add_argument("results", metavar="DIR", nargs="+", type=Path, help="a folder of results, or a runs.csv file")
+    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
+    report.add_argument("--against", metavar="X", help="compare with this method (paper, SPR, ...) or folder alone")
+    report.add_argument("--seed", type=int, default=0, help="of the bootstrap intervals (default: 0)")
+
     speed = _command(
         commands,
         "speed",
@@ -133,18 +145,6 @@ def _parser() -> Parser:
     speed.add_argument("--steps", type=int, metavar="N", help="timed steps of each of the three (default: 2000)")
     speed.add_argument("--seed", type=int, help="of everything random (default: 0)")
     speed.add_argument("--json", action="store_true", help="print the result as one JSON object")
-
-    report = _command(
-        commands,
-        "report",
-        _report,
-        "tables, figures and one HTML page of results, beside the paper's and the published methods'",
-        "nait report results/atari100k --against SPR",
-    )
-    report.add_argument("results", metavar="DIR", nargs="+", type=Path, help="a folder of results, or a runs.csv file")
-    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
-    report.add_argument("--against", metavar="X", help="compare with this method (paper, SPR, ...) or folder alone")
-    report.add_argument("--seed", type=int, default=0, help="of the bootstrap intervals (default: 0)")
     return parser
 
 
@@ -359,6 +359,23 @@ def _games(options: argparse.Namespace) -> int:
     return 0
 
 
+def _report(options: argparse.Namespace) -> int:
+    from nait.report.write import write_report  # draws with matplotlib, which is slow to import
+
+    page, told = write_report(options.results, options.out, options.against, options.seed)
+    for games, rows in told.sets:
+        for row in rows:
+            if row.entry.ours:
+                found = ", ".join(f"{name} {e.value:.3f}" for name, e in row.estimates.items() if e is not None)
+                print(f"{row.entry.label}: {found} (HNS over {games.title})")
+    missing = sum(len(seeds) for column in told.columns for seeds in column.missing().values())
+    failed = sum(len(column.failed) for column in told.columns)
+    if missing or failed or told.damaged:
+        print(f"not all is there: {missing} runs missing, {failed} failed, {len(told.damaged)} records damaged")
+    print(f"{page} shows it all")
+    return 0
+
+
 SPEED_COLUMNS = {
     "emulator_itr_s": ("emulator", ".0f"),
     "nait_itr_s": ("nait", ".0f"),
@@ -399,20 +416,3 @@ def _print_speed(name: str, speed: Speed) -> None:
     values = {column: getattr(speed, column) for column in SPEED_COLUMNS}
     cells = ("-" if values[c] is None else format(values[c], form) for c, (_, form) in SPEED_COLUMNS.items())
     print(f"{name:<16}" + "".join(f"{cell:>13}" for cell in cells), flush=True)
-
-
-def _report(options: argparse.Namespace) -> int:
-    from nait.report.write import write_report  # draws with matplotlib, which is slow to import
-
-    page, told = write_report(options.results, options.out, options.against, options.seed)
-    for games, rows in told.sets:
-        for row in rows:
-            if row.entry.ours:
-                found = ", ".join(f"{name} {e.value:.3f}" for name, e in row.estimates.items() if e is not None)
-                print(f"{row.entry.label}: {found} (HNS over {games.title})")
-    missing = sum(len(seeds) for column in told.columns for seeds in column.missing().values())
-    failed = sum(len(column.failed) for column in told.columns)
-    if missing or failed or told.damaged:
-        print(f"not all is there: {missing} runs missing, {failed} failed, {len(told.damaged)} records damaged")
-    print(f"{page} shows it all")
-    return 0
