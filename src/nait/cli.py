@@ -26,6 +26,7 @@ from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
 from nait.progress import LINE_SECONDS
 from nait.report import explanation
+from nait.report.write import write_report
 
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
 
@@ -360,12 +361,10 @@ def _games(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from nait.report.write import write_report  # draws with matplotlib, which is slow to import
-
     page, told = write_report(options.results, options.out, options.against, options.seed)
     for games, rows in told.sets:
         for row in rows:
-            if row.entry.ours:
+            if row.entry.ours and not row.extra:
                 found = ", ".join(f"{name} {e.value:.3f}" for name, e in row.estimates.items() if e is not None)
                 print(f"{row.entry.label}: {found} (HNS over {games.title})")
     missing = sum(len(seeds) for column in told.columns for seeds in column.missing().values())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -16,6 +17,7 @@ from nait.cli import main
 from nait.experiments.store import write
 from nait.experiments.suites import atari57, atari100k
 from nait.report import comparison, published, tables
+from nait.report.figures import curves
 from nait.report.page import sections, to_html, to_markdown
 from nait.report.results import columns_of, read_source
 from nait.report.study import study
@@ -192,6 +194,25 @@ def test_a_suite_of_failures_alone_is_shown(tmp_path: Path) -> None:
     found = page(folder / "report")
     assert "Pong, seed 0 failed: KeyError: 'rom'" in found.text
     assert found.faults == []
+
+
+@pytest.mark.parametrize("odd", [None, True, -1, 0.5, float("inf"), "text", [], [[1]], {}, {"a": [1]}], ids=repr)
+def test_no_odd_value_in_a_record_stops_the_report(odd: object, tmp_path: Path) -> None:
+    folder = suite(tmp_path, games=["Pong"], seeds=2)
+    good = record("Pong", 0).to_json()
+    for place, name in enumerate(good):
+        damage(folder, f"odd{place}", json.dumps({**good, "name": f"odd{place}", "seed": 10 + place, name: odd}))
+    for place, name in enumerate(good["scores"][0], 100):
+        scores = [{**good["scores"][0], name: odd}]
+        damage(folder, f"odd{place}", json.dumps({**good, "name": f"odd{place}", "seed": place, "scores": scores}))
+    for place, name in enumerate(good["curve"], 200):
+        curve = {**good["curve"], name: odd}
+        damage(folder, f"odd{place}", json.dumps({**good, "name": f"odd{place}", "seed": place, "curve": curve}))
+    found, _ = told(folder)
+    assert found.faults == []
+    (column,) = [column for column in study([folder]).columns if column.setting == "" and "Pong" in column.games()][:1]
+    assert {0, 1} <= {run.seed for run in column.done}
+    assert curves(study([folder])) is not None
 
 
 def test_several_columns_stand_side_by_side(tmp_path: Path) -> None:

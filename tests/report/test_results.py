@@ -121,12 +121,13 @@ def test_a_table_may_have_settings_milestones_and_bad_lines(tmp_path: Path) -> N
     path = tmp_path / "runs.csv"
     path.write_text(
         "setting,game,seed,steps,score\n,Pong,0,100000,-5\n,Pong,0,250000,3\nk=16,Pong,0,100000,-9\n"
-        ",Pong,1,100000,nan\n,,1,100000,4\n,Pong,one,100000,4\n,Pong\n"
+        ",Pong,1,100000,nan\n,,1,100000,4\n,Pong,one,100000,4\n,Pong\n,Pong,0,250000,8\n"
     )
     source = read_source(path)
-    assert [line.partition(":")[0] for line in source.damaged] == ["line 5", "line 6", "line 7", "line 8"]
+    assert [line.partition(":")[0] for line in source.damaged] == ["line 5", "line 6", "line 7", "line 8", "line 9"]
     default, other = columns_of([source])
     assert (default.label, default.milestones) == ("default", [100_000, 250_000])
+    assert default.scores(250_000)["Pong"].tolist() == [3.0]
     assert other.scores()["Pong"].tolist() == [-9.0]
 
 

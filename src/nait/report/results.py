@@ -265,11 +265,12 @@ def _run(record: store.Record) -> Run:
 
 
 def _milestone(score: store.Score) -> Milestone:
-    for name in ("steps", "score", "itr_s", "walltime_s"):
+    for name in ("steps", "score", "episodes", "states", "itr_s", "walltime_s"):
         value = getattr(score, name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise NaitError(f"its {name} is {value!r}")
-    return Milestone(score.steps, score.score, score.episodes, score.states, score.itr_s, score.walltime_s)
+    whole = (int(score.steps), float(score.score), int(score.episodes), int(score.states))
+    return Milestone(*whole, score.itr_s, score.walltime_s)
 
 
 def _curve(curve: store.Curve) -> Curve | None:
@@ -278,7 +279,13 @@ def _curve(curve: store.Curve) -> Curve | None:
         steps, score, seconds = (np.array(x, dtype=np.float64) for x in (curve.steps, curve.score5, curve.seconds))
     except (TypeError, ValueError):
         return None
-    if not steps.size or steps.shape != score.shape or not np.isfinite(steps).all() or np.any(np.diff(steps) <= 0):
+    if (
+        steps.ndim != 1
+        or not steps.size
+        or steps.shape != score.shape
+        or not np.isfinite(steps).all()
+        or np.any(np.diff(steps) <= 0)
+    ):
         return None
     timed = seconds.shape == steps.shape and bool(np.isfinite(seconds).all())
     return Curve(steps, score, seconds if timed else None)
@@ -311,8 +318,11 @@ def _read_csv(path: Path) -> Source:
             run = _csv_run(row)
         except NaitError as error:
             damaged.append(f"line {line}: {error}")
+            continue
+        key = (run.setting, run.game, run.seed)
+        if key in runs and run.scores.keys() & runs[key].scores.keys():
+            damaged.append(f"line {line}: {run.game}, seed {run.seed} has a score after so many steps already")
         else:
-            key = (run.setting, run.game, run.seed)
             runs[key] = _joined(runs[key], run) if key in runs else run
     suite = "atari100k" if all(run.game in atari100k() for run in runs.values()) else ""
     return Source(path, [Run(**{**vars(run), "suite": suite}) for run in runs.values()], damaged)
