@@ -19,12 +19,14 @@ import nait
 from nait.config import Config, parse_epsilon
 from nait.envs import AtariSettings, is_game, make_env
 from nait.errors import NaitError
-from nait.experiments.run import RunSettings, evaluate, open_run, train, write_json
+from nait.experiments.files import write_json
+from nait.experiments.run import RunSettings, evaluate, open_run, train
 from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mean, measure
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
 from nait.progress import LINE_SECONDS
 from nait.report import explanation
+from nait.report.write import write_report
 
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
 
@@ -118,6 +120,18 @@ def _parser() -> Parser:
     )
     games.add_argument("--suite", choices=("atari57", "atari100k"), default="atari57", help="(default: atari57)")
     games.add_argument("--json", action="store_true", help="print them as one JSON list")
+
+    report = _command(
+        commands,
+        "report",
+        _report,
+        "tables, figures and one HTML page of results, beside the paper's and the published methods'",
+        "nait report results/atari100k --against SPR",
+    )
+    report.add_argument("results", metavar="DIR", nargs="+", type=Path, help="a folder of results, or a runs.csv file")
+    report.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
+    report.add_argument("--against", metavar="X", help="compare with this method (paper, SPR, ...) or folder alone")
+    report.add_argument("--seed", type=int, default=0, help="of the bootstrap intervals (default: 0)")
 
     speed = _command(
         commands,
@@ -343,6 +357,21 @@ def _games(options: argparse.Namespace) -> int:
         paper = "".join(f"{game.paper[b]:>12.1f}" if b in game.paper else f"{'-':>12}" for b in BUDGETS)
         mark = "*" if game.in_atari100k else ""
         print(f"{game.name:<18}{mark:<6}{game.random:>10.1f}{game.human:>10.1f}{paper}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    page, told = write_report(options.results, options.out, options.against, options.seed)
+    for games, rows in told.sets:
+        for row in rows:
+            if row.entry.ours and not row.extra:
+                found = ", ".join(f"{name} {e.value:.3f}" for name, e in row.estimates.items() if e is not None)
+                print(f"{row.entry.label}: {found} (HNS over {games.title})")
+    missing = sum(len(seeds) for column in told.columns for seeds in column.missing().values())
+    failed = sum(len(column.failed) for column in told.columns)
+    if missing or failed or told.damaged:
+        print(f"not all is there: {missing} runs missing, {failed} failed, {len(told.damaged)} records damaged")
+    print(f"{page} shows it all")
     return 0
 
 

@@ -33,6 +33,7 @@ from nait.config import Config
 from nait.envs import all_options, make_env
 from nait.errors import NaitError
 from nait.evaluation import evaluate_policy
+from nait.experiments.files import write_json
 from nait.experiments.tables import Table
 from nait.progress import ProgressCallback
 
@@ -240,13 +241,6 @@ def open_run(folder: Path) -> tuple[RunSettings, NAIT]:
     )
     env = make_env(settings.env, **settings.env_options)
     return settings, NAIT.load(folder / "checkpoint.nait", env=env)
-
-
-def write_json(path: Path, data: dict[str, Any]) -> None:
-    """Write under a temporary name, then rename."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(data, indent=2) + "\n")
-    os.replace(temporary, path)
 
 
 @contextmanager

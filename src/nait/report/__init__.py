@@ -1,1 +1,1 @@
-"""What is shown to people: pictures of what the agent knows."""
+"""What is shown to people: pictures of what the agent knows, and reports on results."""
