@@ -48,8 +48,9 @@ struct ActionMemory {
     std::size_t frozen_size = 0;
     std::unordered_map<Slot, double> frozen;  // old values of entries changed since the freeze
     Cursor training, playing;
-    std::int64_t exact = Table::kAbsent;  // of the last lookup, as are the neighbours
-    std::vector<Neighbour> neighbours;
+    std::int64_t exact = Table::kAbsent;  // of the last lookup, as is what follows
+    std::vector<Neighbour> found;         // the k nearest, and those next to them as far as they were measured
+    std::vector<Neighbour> neighbours;    // L(s, a): the k nearest
 
     ActionMemory(const Layout& layout, Arena& arena, const Distances& distances, std::size_t ef_construction)
         : graph(layout, arena, distances, ef_construction) {}
@@ -116,6 +117,7 @@ class Memory {
             exact[a] = memory.exact;
             if (memory.exact != Table::kAbsent) {
                 const auto slot = static_cast<Slot>(memory.exact);
+                memory.found.clear();
                 memory.neighbours.assign(1, Neighbour{0, slot});
                 seeds.assign(1, slot);
                 for (std::size_t j = 0; j < graph.nodes.degree(slot); ++j) seeds.push_back(graph.nodes.link(slot, j));
@@ -123,9 +125,10 @@ class Memory {
                 distance[a] = 0.0;
                 continue;
             }
-            memory.neighbours.clear();
-            if (search_thin || graph.nodes.size() >= settings_.k)
-                nearest(memory, graph.nodes.size(), memory.neighbours);
+            memory.found.clear();
+            if (search_thin || graph.nodes.size() >= settings_.k) nearest(memory, graph.nodes.size(), memory.found);
+            const std::size_t n = std::min(settings_.k, memory.found.size());
+            memory.neighbours.assign(memory.found.begin(), memory.found.begin() + static_cast<std::ptrdiff_t>(n));
             seeds.clear();
             for (const Neighbour& n : memory.neighbours) seeds.push_back(n.slot);
             q[a] = estimate(memory.neighbours, [&](Slot slot) { return graph.nodes.value(slot); });
@@ -140,7 +143,11 @@ class Memory {
         if (memory.exact != Table::kAbsent && static_cast<std::size_t>(memory.exact) < memory.frozen_size)
             return memory.frozen_value(static_cast<Slot>(memory.exact));
         if (memory.frozen_size < settings_.k) return 0.0;
-        nearest(memory, memory.frozen_size, frozen_neighbours_);
+        // What the lookup found is often enough; else entries of this trace have crowded it.
+        if (!frozen_of(memory.found, memory.frozen_size)) {
+            nearest(memory, memory.frozen_size, frozen_found_);
+            frozen_of(frozen_found_, memory.frozen_size);
+        }
         return estimate(frozen_neighbours_, [&](Slot slot) { return memory.frozen_value(slot); });
     }
 
@@ -225,7 +232,7 @@ class Memory {
    private:
     static constexpr std::size_t kCrowd = 2;
 
-    // The k nearest of the first `limit` slots to query_, by exact distance among the nearest by coarse distance.
+    // The width_ nearest of the first `limit` slots to query_ by coarse distance, in the order of the exact one.
     void nearest(ActionMemory& memory, std::size_t limit, std::vector<Neighbour>& out) {
         Graph& graph = memory.graph;
         const std::size_t added = graph.nodes.size() - limit;
@@ -254,7 +261,14 @@ class Memory {
             for (; at > 0 && before(found, out[at - 1]); --at) out[at] = out[at - 1];
             out[at] = found;
         }
-        if (out.size() > settings_.k) out.resize(settings_.k);
+    }
+
+    // The first k of `found` that are in M'_a, into frozen_neighbours_; whether there are as many.
+    bool frozen_of(const std::vector<Neighbour>& found, std::size_t frozen_size) {
+        frozen_neighbours_.clear();
+        for (const Neighbour& n : found)
+            if (n.slot < frozen_size && frozen_neighbours_.size() < settings_.k) frozen_neighbours_.push_back(n);
+        return frozen_neighbours_.size() == settings_.k;
     }
 
     // The nearest of the pool that lie below `limit`, their low planes under way to the cache; returns how many.
@@ -316,7 +330,7 @@ class Memory {
     Query query_, incoming_;
     bool looked_up_ = false, playing_ = false, backwards_ = false;
     Workspace work_;
-    std::vector<Neighbour> frozen_neighbours_;
+    std::vector<Neighbour> frozen_found_, frozen_neighbours_;
     std::vector<std::int64_t> squared_;
     std::vector<double> weights_, values_;
     std::mutex mutex_;

@@ -71,11 +71,11 @@ def test_the_final_write_forgets_every_intermediate_target(
 
 
 def test_staggered_writing_takes_each_pair_in_its_own_time() -> None:
-    memory, trace = Memory(1, 1, Config(k=1, index="flat")), Trace(1.0, 1)
+    memory, trace = Memory(1, 1, Config(k=1, index="flat")), Trace(1.0, 1, every=3)
     seen = []
     for t in range(8):
         play(trace, memory, t, 0, 1.0)
-        trace.write(memory, trace.targets(0.0), every=3)
+        trace.write_due(memory, 0.0)
         seen.append([memory.lookup(np.array([s], dtype=np.float32)).q[0] for s in range(t + 1)])
     # a pair is written at its own visit (return 1), then 3 and 6 steps later (returns 4 and 7)
     assert seen[0] == [1]

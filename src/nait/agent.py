@@ -116,7 +116,7 @@ class NAIT:
             native=config.index == "native",
         )
         self.memory = make_memory(self.n_actions, self.representation, config)
-        self.trace = Trace(config.gamma, self.representation.dim)
+        self.trace = Trace(config.gamma, self.representation.dim, config.update_every)
         self.num_timesteps = 0
         self.episode_scores: list[float] = []
         """Undiscounted return of every finished episode, in the game's own reward."""
@@ -197,10 +197,9 @@ class NAIT:
         """Inter-trace targets for the pairs up to the last step, now that s' and a' are known."""
         if self.config.update != "intertrace" or self.trace.time == 0:
             return
-        every = self.config.update_every
         if self.config.update_timing == "staggered":
-            self.trace.write(self.memory, self.trace.targets(self.memory.frozen_q(lookup, action)), every)
-        elif (self.trace.time - 1) % every == 0:
+            self.trace.write_due(self.memory, self.memory.frozen_q(lookup, action))
+        elif (self.trace.time - 1) % self.config.update_every == 0:
             self.trace.write(self.memory, self.trace.targets(self.memory.frozen_q(lookup, action)))
 
     def _end_episode(self) -> None:

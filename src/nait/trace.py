@@ -11,11 +11,15 @@ from nait.representation import State
 
 
 class Trace:
-    """The distinct (s, a) pairs of the trace in the order of their first visit, with their running returns."""
+    """The distinct (s, a) pairs of the trace in the order of their first visit, with their running returns.
 
-    def __init__(self, gamma: float, dim: int) -> None:
+    :param every: r, steps between two updates of a pair by `write_due`
+    """
+
+    def __init__(self, gamma: float, dim: int, every: int = 50) -> None:
         self._gamma = gamma
         self._dim = dim
+        self._every = every
         self._ids = np.empty(0, dtype=np.int64)  # entry in memory, or ABSENT while it waits to be inserted
         self._times = np.empty(0, dtype=np.int64)
         self._returns: Values = np.empty(0)
@@ -30,7 +34,9 @@ class Trace:
         self._written = False  # since the last pair was appended
         self._visited: set[int] = set()  # ids of pairs that have an entry
         self._waiting: list[tuple[State, int, int, int]] = []  # state, key, action, born
+        self._waiting_pairs: list[int] = []  # which pairs they are
         self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> places in _waiting
+        self._due: list[list[int]] = [[] for _ in range(self._every)]  # pairs by the time of their first visit modulo r
 
     def __len__(self) -> int:
         return self._pairs
@@ -56,6 +62,7 @@ class Trace:
         if known == ABSENT:
             self._waiting_at.setdefault((lookup.key, action), []).append(len(self._waiting))
             self._waiting.append((lookup.state, lookup.key, action, born))
+            self._waiting_pairs.append(self._pairs)
         else:
             self._visited.add(known)
         n = self._pairs
@@ -63,6 +70,7 @@ class Trace:
         self._returns, self._discounts = grown(self._returns, n + 1), grown(self._discounts, n + 1)
         self._ids[n], self._times[n] = known, self.time
         self._returns[n], self._discounts[n] = 0.0, 1.0
+        self._due[self.time % self._every].append(n)
         self._pairs = n + 1
 
     def receive(self, reward: float) -> None:
@@ -76,25 +84,28 @@ class Trace:
         """Q_IT = G + Gamma Q'(s', a')."""
         return self.returns + self.discounts * bootstrap
 
-    def write(self, memory: Memory | NativeMemory, targets: Values, every: int | None = None) -> None:
-        """Insert the pairs that memory does not hold yet and update all of them (Algorithm 2).
+    def write(self, memory: Memory | NativeMemory, targets: Values) -> None:
+        """Insert the pairs that memory does not hold yet and update all of them (Algorithm 2)."""
+        self._insert(memory)
+        memory.update(self._ids[: self._pairs].copy(), targets)
 
-        :param every: update only pairs whose first visit lies a multiple of this many steps back
-        """
+    def write_due(self, memory: Memory | NativeMemory, bootstrap: float) -> None:
+        """The same for the pairs whose first visit lies a multiple of r steps back, with the targets Q_IT."""
+        self._insert(memory)
+        due = self._due[(self.time - 1) % self._every]
+        memory.update(self._ids[due], self._returns[due] + self._discounts[due] * bootstrap)
+
+    def _insert(self, memory: Memory | NativeMemory) -> None:
         self._written = True
-        if self._waiting:
-            states, keys, actions, born = zip(*self._waiting, strict=True)
-            ids = memory.insert(np.stack(states), list(keys), np.array(actions), np.array(born))
-            mine = self._ids[: self._pairs]
-            mine[mine == ABSENT] = ids
-            self._visited.update(ids.tolist())
-            self._waiting.clear()
-            self._waiting_at.clear()
-        if every is None:
-            memory.update(self._ids[: self._pairs].copy(), targets)
-        else:
-            due = (self.time - 1 - self._times[: self._pairs]) % every == 0
-            memory.update(self._ids[: self._pairs][due], targets[due])
+        if not self._waiting:
+            return
+        states, keys, actions, born = zip(*self._waiting, strict=True)
+        ids = memory.insert(np.stack(states), list(keys), np.array(actions), np.array(born))
+        self._ids[self._waiting_pairs] = ids
+        self._visited.update(ids.tolist())
+        self._waiting.clear()
+        self._waiting_pairs.clear()
+        self._waiting_at.clear()
 
     def save(self) -> Arrays:
         """The trace as plain arrays."""
@@ -119,7 +130,10 @@ class Trace:
         self._ids[:n], self._times[:n] = arrays["ids"], arrays["times"]
         self._returns[:n], self._discounts[:n] = arrays["returns"], arrays["discounts"]
         self.time = int(arrays["time"].item())
+        for pair, time in enumerate(self._times[:n].tolist()):
+            self._due[time % self._every].append(pair)
         self._visited = {int(i) for i in self._ids[:n] if i != ABSENT}
+        self._waiting_pairs = np.flatnonzero(self._ids[:n] == ABSENT).tolist()
         self._waiting = [
             (state, int(key), int(action), int(born))
             for state, key, action, born in zip(
