@@ -197,7 +197,7 @@ class Graph {
     }
 
     void begin_visits() {
-        const auto words = static_cast<std::ptrdiff_t>(nodes.size() / 64 + 1);
+        const auto words = static_cast<std::ptrdiff_t>((nodes.size() + 63) / 64);
         std::fill(visited_.begin(), visited_.begin() + words, std::uint64_t{0});
     }
 

@@ -70,30 +70,30 @@ class Config:
 
     # Open points
     trace_end: str = hyper(
-        "life",
+        "episode",
         "H",
-        "what ends a trace: a lost life (the game goes on) or only the end of the episode",
-        ("life", "episode"),
+        "what ends a trace: only the end of the episode, or a lost life too (the game goes on)",
+        ("episode", "life"),
     )
     thin_value: str = hyper(
-        "zero",
-        "",
-        "value of an unmet state for an action with fewer than k states: zero (the paper's third case) "
-        "or infinite, so that every action is first tried k times",
-        ("zero", "infinite"),
-    )
-    thin_distance: str = hyper(
         "infinite",
         "",
-        "tie-break distance of an action with fewer than k states: infinite, the mean over those "
-        "there are, or their sum over k (the formula to the letter)",
-        ("infinite", "mean", "letter"),
+        "value of an unmet state for an action with fewer than k states: infinite, so that every action is "
+        "first tried k times, or zero (the paper's third case)",
+        ("infinite", "zero"),
+    )
+    thin_distance: str = hyper(
+        "letter",
+        "",
+        "tie-break distance of an action with fewer than k states: their sum over k (the formula to the "
+        "letter), the mean over those there are, or infinite",
+        ("letter", "mean", "infinite"),
     )
     update_timing: str = hyper(
-        "batch",
+        "staggered",
         "t0",
-        "what t0 counts from: the start of the trace (all pairs at once) or each pair's first visit",
-        ("batch", "staggered"),
+        "what t0 counts from: each pair's first visit, or the start of the trace (all pairs at once)",
+        ("staggered", "batch"),
     )
     temperature: float = hyper(1.0, "", "divides squared distances (of pixels 0..255) in the tie-break's softmax")
     frame_stack: int = hyper(4, "", "frames a state sees, where an image environment does not stack them itself")

@@ -45,8 +45,8 @@ class AtariSettings:
     terminal_on_life_loss: bool = setting(False, "end the episode with the first life")
     reward_clipping: bool = setting(False, "learn from rewards of -1, 0 or 1; scores stay the game's own")
     noop_max: int = setting(30, "an episode begins with 1 to this many frames of no action; 0 for none")
-    max_episode_frames: int = setting(108_000, "frames after which an episode is cut: half an hour of play")
-    full_action_space: bool = setting(True, "all 18 actions of the console, not only those the game knows")
+    max_episode_frames: int = setting(18_000, "frames after which an episode is cut: five minutes of play")
+    full_action_space: bool = setting(False, "all 18 actions of the console, not only those that the game knows")
     stack_fill: str = setting("first", "what the older frames hold at reset: the first frame, or zeros")
     fire_on_reset: bool = setting(False, "press FIRE after a reset and a lost life, where the game has it")
 
