@@ -327,6 +327,11 @@ class NAIT:
         """Whether `save` at this moment would lose nothing."""
         return self._stack is None or isinstance(self.env, Resumable)
 
+    def lost_an_episode(self) -> bool:
+        """Whether it was saved within an episode that its environment could not save."""
+        last = self.episode_ends[-1] if self.episode_ends else 0
+        return self._stack is None and self.num_timesteps > last
+
     def _saved(self) -> tuple[dict[str, Any], Arrays]:
         space = self._frames.space
         meta: dict[str, Any] = {

@@ -24,7 +24,7 @@ from nait.errors import NaitError
 from nait.experiments import provenance, store
 from nait.experiments.files import HeldError, locked, write_json
 from nait.experiments.plan import Job
-from nait.experiments.run import RunLog, evaluate, make_folder, trailing_score, train_here
+from nait.experiments.run import RunLog, Stopped, evaluate, make_folder, trailing_score, train_here
 from nait.experiments.store import Curve, Record, Score
 from nait.experiments.tables import read_table
 
@@ -42,10 +42,6 @@ class Ended(StrEnum):
     """It failed, and that could not be recorded."""
     LOST = "lost"
     """Its process died."""
-
-
-class _Stopped(Exception):  # noqa: N818 (no error)
-    """Leaves an evaluation."""
 
 
 def satisfied(job: Job, record: Record | None) -> bool:
@@ -116,7 +112,7 @@ def _perform_here(job: Job, folder: Path, run: Path, tell: Callable[[str], None]
                 path.unlink(missing_ok=True)
         (run / "error.log").unlink(missing_ok=True)
         return Ended.DONE
-    except _Stopped:
+    except Stopped:
         return Ended.STOPPED
     except Exception as error:
         with contextlib.suppress(OSError):
@@ -175,13 +171,8 @@ def _milestone(job: Job, run: Path, agent: NAIT, log: RunLog) -> None:
     known = _read_eval(run, steps)
     if known is not None and known["episodes"] >= job.episodes:
         return
-
-    def watch(done: int, score: float) -> None:
-        if log.stopping:
-            raise _Stopped
-
     begun = time.perf_counter()
-    result = evaluate(agent, job.settings, job.episodes, watch)
+    result = evaluate(agent, job.settings, job.episodes)
     result["train_last5"] = trailing_score(agent)
     result["train_seconds"] = round(log.seconds(), 3)
     result["eval_seconds"] = round(time.perf_counter() - begun, 3)

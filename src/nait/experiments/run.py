@@ -124,7 +124,8 @@ def train_here(
 ) -> Outcome:
     """The same for one who holds the lock of `folder`.
 
-    :param pauses: steps after which `on_pause` is called, with a checkpoint on the disk if it loses nothing
+    :param pauses: steps after which `on_pause` is called, with a checkpoint on the disk if it loses nothing;
+        a signal then raises `Stopped`
     """
     description = settings.to_json()
     existing = _read_config(folder)
@@ -134,7 +135,7 @@ def train_here(
         _check_same_run(folder, existing, description)
     checkpoint = folder / "checkpoint.nait"
     if existing is not None and (checkpoint.exists() or previous(checkpoint).exists()):
-        agent = NAIT.load(checkpoint, env=make_env(settings.env, **settings.env_options))
+        agent = _load(checkpoint, settings, steps)
     else:
         agent = new_agent(settings)
     if agent.num_timesteps > steps:
@@ -156,13 +157,28 @@ def train_here(
                 log.save(finished=agent.num_timesteps >= steps)
                 log.pause()
                 if agent.num_timesteps >= goal and goal in pauses:
+                    log.at_rest = True
                     on_pause(agent, log)
+                    log.at_rest = False
                 if log.stopping:
                     break
     except OSError as error:
         raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
     rate = (agent.num_timesteps - first) / elapsed if agent.num_timesteps > first else 0.0
     return Outcome(agent, agent.num_timesteps >= steps, rate)
+
+
+def _load(checkpoint: Path, settings: RunSettings, steps: int) -> NAIT:
+    """The agent from which `steps` steps are reached as if it had never stopped.
+
+    A finished run that could not save its last episode goes on from the end of an earlier one.
+    """
+    for path in (checkpoint, previous(checkpoint)):
+        if path == checkpoint or path.exists():
+            agent = NAIT.load(path, env=make_env(settings.env, **settings.env_options))
+            if agent.num_timesteps >= steps or not agent.lost_an_episode():
+                return agent
+    return new_agent(settings)
 
 
 class RunLog(Callback):
@@ -172,6 +188,8 @@ class RunLog(Callback):
         super().__init__()
         self.stopping = False
         """Set from outside to end the training after the step under way."""
+        self.at_rest = False
+        """While nothing is under way that would have to be saved."""
         self._folder = folder
         self._every = checkpoint_every
         self._agent = agent
@@ -320,9 +338,13 @@ def open_run(folder: Path) -> tuple[RunSettings, NAIT]:
     return settings, NAIT.load(folder / "checkpoint.nait", env=env)
 
 
+class Stopped(Exception):  # noqa: N818 (no error)
+    """A signal came during a pause of the training."""
+
+
 @contextmanager
 def stop_on_signal(log: RunLog) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the training after the step under way; a second Ctrl-C ends it at once."""
+    """Ctrl-C and SIGTERM end the training after the step under way, a pause and a second Ctrl-C at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -330,6 +352,8 @@ def stop_on_signal(log: RunLog) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         log.stopping = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if log.at_rest:
+            raise Stopped
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
