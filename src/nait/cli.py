@@ -455,9 +455,12 @@ def _bench(options: argparse.Namespace) -> int:
     if options.dry_run:
         print("\n".join(plan_lines(standing, folder)))
         return 0
+    for name, error in standing.failed.items():
+        overview.note(f"{name} has failed before: {error}")
     prepare(folder)
     ended = Bench(folder, standing, _engine(options, folder), overview).run() if standing.open() else True
-    print("\n".join(tables(standing)))
+    if standing.done:
+        print("\n".join(tables(standing)))
     if options.csv is not None:
         rows = write_csv(options.csv, read(folder))
         print(f"{options.csv}: {rows} rows, one for each score of the runs finished in {folder}")
@@ -467,8 +470,6 @@ def _bench(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    for name, error in standing.failed.items():
-        print(f"nait: {name} failed: {error}", file=sys.stderr)
     if standing.failed:
         print(
             f"nait: {len(standing.failed)} of {len(jobs)} runs failed; error.log in a run's folder says more, "
