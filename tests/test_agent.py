@@ -39,13 +39,14 @@ def test_intertrace_equals_monte_carlo_at_episode_end(game: str, index: str) -> 
 
 def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> None:
     sizes = {}
-    for update in ("intertrace", "monte_carlo"):
-        agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, update=update, trace_end="episode")
+    for update, timing in (("intertrace", "staggered"), ("intertrace", "batch"), ("monte_carlo", "staggered")):
+        agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, epsilon=1.0, update=update, update_timing=timing)
         agent.learn(120)
-        sizes[update] = len(agent.memory)
+        sizes[update, timing] = len(agent.memory)
         assert agent.episode_scores == []
-    assert sizes["monte_carlo"] == 0
-    assert 90 <= sizes["intertrace"] <= 102  # written after steps 1, 51 and 101
+    assert sizes["monte_carlo", "staggered"] == 0
+    assert 90 <= sizes["intertrace", "batch"] <= 102  # written after steps 1, 51 and 101
+    assert 110 <= sizes["intertrace", "staggered"] <= 119  # each pair one step after its visit
 
 
 def test_one_step_reads_as_algorithm_1() -> None:
@@ -180,7 +181,7 @@ def test_explain_shows_the_moments_behind_each_value(index: str, unit: float) ->
 
 def test_explain_names_the_episode_and_step_of_a_memory() -> None:
     env = nait.make_atari("Breakout", noop_max=0)
-    agent = nait.NAIT(env, seed=0).learn(900)
+    agent = nait.NAIT(env, seed=0, epsilon=1.0).learn(900)
     assert len(agent.episode_scores) >= 2
     first, _ = env.reset()
     moments = [n for a in agent.explain(first).actions if a.exact for n in a.neighbours]

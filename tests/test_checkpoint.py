@@ -136,7 +136,7 @@ def test_an_agent_of_another_game_or_action_set_is_refused(tmp_path: Path) -> No
     nait.NAIT(nait.make_atari("Breakout"), seed=0).learn(20).save(tmp_path / "a.nait")
     for env, said in (
         (nait.make_atari("Pong"), "was trained on Breakout, not on Pong"),
-        (nait.make_atari("Breakout", full_action_space=False), "18 actions, this environment has 4"),
+        (nait.make_atari("Breakout", full_action_space=True), "4 actions, this environment has 18"),
         (nait.make_atari("Breakout", screen_size=42), "observations of shape"),
         (nait.make_env("CartPole-v1"), "was trained on Breakout, not on CartPole-v1"),
     ):

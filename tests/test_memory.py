@@ -92,7 +92,7 @@ operation = st.one_of(
     thin=st.sampled_from(["infinite", "mean", "letter"]),
 )
 def test_memory_equals_the_papers_equations(operations: list[Any], queries: list[State], thin: str) -> None:
-    memory = Memory(2, 2, Config(k=3, alpha=0.25, index="flat", thin_distance=thin))
+    memory = Memory(2, 2, Config(k=3, alpha=0.25, index="flat", thin_value="zero", thin_distance=thin))
     plain = PlainMemory(2, 3, 0.25)
     for name, given_pairs in operations:
         if name == "freeze":
@@ -145,8 +145,8 @@ def test_equal_hashes_of_different_states_are_told_apart(monkeypatch: pytest.Mon
     assert memory.lookup(np.array([3, 3], dtype=np.float32)).exact.tolist() == [ABSENT, ABSENT]
 
 
-def test_fewer_than_k_states_are_worth_nothing_and_infinitely_new() -> None:
-    memory = Memory(1, 1, Config(k=3, index="flat"))
+def test_fewer_than_k_states_can_be_worth_nothing_and_infinitely_new() -> None:
+    memory = Memory(1, 1, Config(k=3, index="flat", thin_value="zero", thin_distance="infinite"))
     write(memory, [((0.0,), 0), ((1.0,), 0)], [5.0, 7.0])
     lookup = memory.lookup(np.array([0.5], dtype=np.float32))
     assert lookup.q[0] == 0
