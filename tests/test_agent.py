@@ -331,3 +331,8 @@ def test_observations_that_are_not_what_the_space_says_are_refused(bad: Any, sai
         nait.NAIT(Bad(), seed=0).learn(3)
     with pytest.raises(NaitError, match=said):
         nait.NAIT(Bad(), seed=0).predict(bad)
+
+
+def test_coloured_frames_are_refused_in_one_line() -> None:
+    with pytest.raises(NaitError, match="the DCT needs grey frames"):
+        nait.NAIT(nait.make_atari("Pong", greyscale=False), seed=0)

@@ -198,6 +198,11 @@ def make_representation(
         if native and frames == NativeDCT.FRAMES and size <= min(64, 2 * height, 2 * width) and max(shape) <= 512:
             return NativeDCT((frames, height, width), size)
         return DCT((frames, height, width), size)
+    if name == "dct" and len(shape) > 3:
+        raise NaitError(
+            f"the DCT needs grey frames, not observations of shape {shape}: ask the environment for grey ones "
+            "(greyscale=True), or take another representation, such as very_sparse"
+        )
     if name in ("identity", "dct"):
         return Identity(input_dim)
     return Projection(name, input_dim, dim, rng)
