@@ -533,11 +533,12 @@ def _vertical(axes: Any, minutes: float, estimate: Estimate | None, number: int)
 
 # where the label of a published point goes, in points, so that neighbours do not meet
 _LABELS = {
-    ("DE-Rainbow", "median"): (2, 10, "left"),
-    ("OT-Rainbow", "median"): (7, -11, "left"),
+    ("DE-Rainbow", "median"): (7, -9, "left"),
+    ("OT-Rainbow", "median"): (8, 4, "left"),
+    ("CURL", "median"): (-8, 0, "right"),
     ("CURL", "mean"): (-7, 0, "right"),
-    ("DE-Rainbow", "mean"): (-7, -9, "right"),
-    ("OT-Rainbow", "mean"): (8, 4, "left"),
+    ("DE-Rainbow", "mean"): (-8, 0, "right"),
+    ("OT-Rainbow", "mean"): (8, -6, "left"),
     ("SPR (augmented)", "mean"): (-8, 0, "right"),
     ("SPR (augmented)", "median"): (-8, 0, "right"),
     ("SimPLe", "median"): (-8, 0, "right"),
