@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bisect
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -246,6 +248,15 @@ class NAIT:
         kept = (np.stack(stacks) if batch else stacks[0]) if self._frames.stacks else None
         return (np.array(actions) if batch else actions[0]), kept
 
+    @contextmanager
+    def playing_from(self, *seed: int) -> Iterator[None]:
+        """Let `predict` draw from a generator of this seed meanwhile, and then go on with its own."""
+        own, self._play_rng = self._play_rng, np.random.default_rng(seed)
+        try:
+            yield
+        finally:
+            self._play_rng = own
+
     def explain(self, observation: Any, state: Stack | None = None) -> Decision:
         """Why the agent acts as it does: each action's value and the remembered moments behind it.
 
@@ -315,6 +326,11 @@ class NAIT:
     def resumes_exactly(self) -> bool:
         """Whether `save` at this moment would lose nothing."""
         return self._stack is None or isinstance(self.env, Resumable)
+
+    def lost_an_episode(self) -> bool:
+        """Whether it was saved within an episode that its environment could not save."""
+        last = self.episode_ends[-1] if self.episode_ends else 0
+        return self._stack is None and self.num_timesteps > last
 
     def _saved(self) -> tuple[dict[str, Any], Arrays]:
         space = self._frames.space

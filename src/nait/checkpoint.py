@@ -28,6 +28,10 @@ _COMMENT = len(_MARK) + 32
 _CHUNK = 1 << 20
 
 
+class DamagedError(NaitError):
+    """The file is not what was once written."""
+
+
 def previous(path: Path) -> Path:
     """Where the checkpoint before the one at `path` is kept."""
     return path.with_name(path.name + ".previous")
@@ -79,10 +83,10 @@ def load(path: Path) -> tuple[dict[str, Any], Arrays]:
             tail = file.read()
             file.seek(0)
             if file.read(2) != b"PK":
-                raise NaitError(f"{path} is not a nait file")
+                raise DamagedError(f"{path} is not a nait file")
             file.seek(0)
             if not tail.startswith(_MARK) or _digest(file, size - 32) != tail[-32:]:
-                raise NaitError(f"{path} is damaged (cut short, or its checksum does not match){_hint(path)}")
+                raise DamagedError(f"{path} is damaged (cut short, or its checksum does not match){_hint(path)}")
             return _read(path)
     except FileNotFoundError:
         raise NaitError(f"there is no file {path}{_hint(path)}") from None

@@ -1,4 +1,4 @@
-"""The command `nait`: train, eval, explain, games, speed."""
+"""The command `nait`: train, eval, explain, games, speed, bench."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ import nait
 from nait.config import Config, parse_epsilon
 from nait.envs import AtariSettings, is_game, make_env
 from nait.errors import NaitError
+from nait.experiments.bench import Bench, look, prepare
+from nait.experiments.engines import Engine, LocalEngine
 from nait.experiments.files import write_json
+from nait.experiments.overview import Overview, plan_lines, tables
+from nait.experiments.plan import find_suite, make_jobs, parse_grid, parse_seeds, suites
 from nait.experiments.run import RunSettings, evaluate, open_run, train
 from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mean, measure
+from nait.experiments.store import read, write_csv
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
 from nait.progress import LINE_SECONDS
@@ -146,6 +151,44 @@ def _parser() -> Parser:
     speed.add_argument("--steps", type=int, metavar="N", help="timed steps of each of the three (default: 2000)")
     speed.add_argument("--seed", type=int, help="of everything random (default: 0)")
     speed.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+    benchmark = _command(
+        commands,
+        "bench",
+        _bench,
+        "run a suite of games and seeds, side by side and resumable, into one folder of results",
+        "nait bench atari100k --seeds 10 --out bench/atari100k",
+    )
+    benchmark.add_argument("suite", metavar="SUITE", nargs="?", help=f"{', '.join(suites())}; or none, with --games")
+    benchmark.add_argument("--games", default="", metavar="A,B", help="these games only; Gymnasium ids without a suite")
+    benchmark.add_argument("--steps", type=int, metavar="N", help="of each run, up to 1000000 (default: the suite's)")
+    benchmark.add_argument("--seeds", default="10", help="so many from 0, or a list such as 3,5-7 (default: 10)")
+    benchmark.add_argument(
+        "--episodes",
+        type=int,
+        default=50,
+        metavar="N",
+        help="of an evaluation, at 100k, 250k, 500k, 750k, 1M steps and at the end (default: 50)",
+    )
+    benchmark.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE,...",
+        dest="grid",
+        help="a hyperparameter or setting of the games; several values and several --set make a grid",
+    )
+    benchmark.add_argument("--out", type=Path, metavar="DIR", help="the results' folder (default: bench/SUITE)")
+    benchmark.add_argument("--jobs", type=int, metavar="N", help="runs at the same time (default: one a core)")
+    benchmark.add_argument("--engine", choices=("local", "ray"), default="local", help="(default: local)")
+    benchmark.add_argument("--address", help="of a Ray cluster, such as auto (default: one is started here)")
+    benchmark.add_argument("--retry-failed", action="store_true", help="try again what has failed before")
+    benchmark.add_argument("--checkpoint-every", type=int, default=10_000, metavar="N", help="steps (default: 10000)")
+    benchmark.add_argument(
+        "--discard-checkpoints", action="store_true", help="of finished runs: saves disk, more --steps begin anew"
+    )
+    benchmark.add_argument("--csv", type=Path, metavar="FILE", help="also write one row a finished run and milestone")
+    benchmark.add_argument("--dry-run", action="store_true", help="show what would run")
     return parser
 
 
@@ -415,3 +458,59 @@ def _print_speed(name: str, speed: Speed) -> None:
     values = {column: getattr(speed, column) for column in SPEED_COLUMNS}
     cells = ("-" if values[c] is None else format(values[c], form) for c, (_, form) in SPEED_COLUMNS.items())
     print(f"{name:<16}" + "".join(f"{cell:>13}" for cell in cells), flush=True)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    suite = find_suite(options.suite, [game for game in options.games.split(",") if game])
+    jobs = make_jobs(
+        suite,
+        parse_seeds(options.seeds),
+        parse_grid(options.grid),
+        steps=options.steps,
+        episodes=options.episodes,
+        checkpoint_every=options.checkpoint_every,
+        keep_checkpoints=not options.discard_checkpoints,
+    )
+    if options.jobs is not None and options.jobs < 1:
+        raise NaitError(f"--jobs must be at least 1, not {options.jobs}")
+    if options.address is not None and options.engine != "ray":
+        raise NaitError("--address is that of a Ray cluster: add --engine ray")
+    if options.csv is not None and not options.csv.absolute().parent.is_dir():
+        raise NaitError(f"there is no folder {options.csv.parent} for {options.csv.name}")
+    folder = options.out or Path("bench") / suite.name
+    overview = Overview(folder, suite.name)
+    standing = look(folder, jobs, retry_failed=options.retry_failed, tell=overview.note, mend=not options.dry_run)
+    if options.dry_run:
+        print("\n".join(plan_lines(standing, folder)))
+        return 0
+    prepare(folder)
+    ended = Bench(folder, standing, _engine(options, folder), overview).run() if standing.open() else True
+    print("\n".join(tables(standing)))
+    if options.csv is not None:
+        rows = write_csv(options.csv, read(folder))
+        print(f"{options.csv}: {rows} rows, one for each score of the runs finished in {folder}")
+    if not ended:
+        print(
+            f"nait: stopped with {len(standing.open())} of {len(jobs)} runs left; the same command goes on",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    for name, error in standing.failed.items():
+        print(f"nait: {name} failed: {error}", file=sys.stderr)
+    if standing.failed:
+        print(
+            f"nait: {len(standing.failed)} of {len(jobs)} runs failed; error.log in a run's folder says more, "
+            "--retry-failed tries them again",
+            file=sys.stderr,
+        )
+        return 1
+    print(f"\nThe results lie in {folder}.")
+    return 0
+
+
+def _engine(options: argparse.Namespace, folder: Path) -> Engine:
+    if options.engine == "local":
+        return LocalEngine(folder, options.jobs, options.retry_failed)
+    from nait.experiments.ray_engine import RayEngine
+
+    return RayEngine(folder, options.jobs, options.retry_failed, options.address)

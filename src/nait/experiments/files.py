@@ -22,12 +22,12 @@ LOCK = "lock"
 PATIENCE = (0.02, 0.05, 0.1, 0.0)  # seconds between attempts: who only asks whether it is held holds it for a moment
 
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
+def write_json(path: Path, data: dict[str, Any], indent: int | None = 2) -> None:
     """Write under a temporary name, flush to the disk, then rename."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with open(temporary, "w") as file:
-            file.write(json.dumps(data, indent=2) + "\n")
+            file.write(json.dumps(data, indent=indent) + "\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -48,7 +48,10 @@ def locked(folder: Path) -> Iterator[None]:
     The operating system lets go of the lock when the process ends, however it ends. The file stays:
     to remove it would let two processes hold locks on two files of the same name.
     """
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
     try:
         if not _take_patiently(descriptor, folder):
             raise HeldError(f"another process is at work in {folder}: wait until it has ended, or use another --out")

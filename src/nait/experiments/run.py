@@ -4,22 +4,20 @@ config.json      all that is needed to run it again, versions included
 episodes.csv     one row an episode
 progress.csv     one row every 1000 interactions
 checkpoint.nait  the agent and its environment; checkpoint.nait.previous is the one before
+checkpoints.csv  the seconds of training until each checkpoint
 eval.json        the score after training
+lock             held by the process at work here
 """
 
 from __future__ import annotations
 
 import json
-import os
-import platform
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,14 +31,15 @@ from nait.config import Config
 from nait.envs import all_options, make_env
 from nait.errors import NaitError
 from nait.evaluation import evaluate_policy
-from nait.experiments.files import write_json
-from nait.experiments.tables import Table
+from nait.experiments import provenance
+from nait.experiments.files import locked, write_json
+from nait.experiments.tables import Table, read_table
 from nait.progress import ProgressCallback
 
 EVAL_SEED_OFFSET = 1_000_000  # no-op starts of the evaluation are not those of the training
 LOG_EVERY = 1000
 TRAILING = 5
-LIBRARIES = ("ale-py", "gymnasium", "hnswlib", "nait", "numpy", "opencv-python-headless", "scipy", "xxhash")
+PROGRESS = ("step", "score5", "episodes", "states", "itr_s", "seconds")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,42 +82,103 @@ def train(
     progress: bool = True,
 ) -> Outcome:
     """Train up to `steps` steps in `folder`, going on from its checkpoint with `resume`."""
+    check_budget(steps, checkpoint_every)
+    new_agent(settings)  # before the folder is touched, so that a mistake leaves nothing behind
+    make_folder(folder)
+    with locked(folder):
+        return train_here(settings, folder, steps, resume=resume, checkpoint_every=checkpoint_every, progress=progress)
+
+
+def check_budget(steps: int, checkpoint_every: int) -> None:
+    """Refuse numbers that make no run."""
     if steps < 1:
         raise NaitError(f"steps must be at least 1, not {steps}")
     if checkpoint_every < 1:
         raise NaitError(f"checkpoint_every must be at least 1, not {checkpoint_every}")
-    env = make_env(settings.env, **settings.env_options)
+
+
+def new_agent(settings: RunSettings) -> NAIT:
+    """An agent before its first step; settings that make none are refused."""
+    settings.to_json()
+    return NAIT(make_env(settings.env, **settings.env_options), seed=settings.seed, **settings.hyperparameters)
+
+
+def make_folder(folder: Path) -> None:
+    """Make it and those above it, where they are missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
+
+
+def train_here(
+    settings: RunSettings,
+    folder: Path,
+    steps: int,
+    *,
+    resume: bool,
+    checkpoint_every: int,
+    progress: bool = False,
+    pauses: Sequence[int] = (),
+    on_pause: Callable[[NAIT, RunLog], None] = lambda agent, log: None,
+) -> Outcome:
+    """The same for one who holds the lock of `folder`.
+
+    :param pauses: steps after which `on_pause` is called, with a checkpoint on the disk if it loses nothing;
+        a signal then raises `Stopped`
+    """
     description = settings.to_json()
     existing = _read_config(folder)
     if existing is not None and not resume:
         raise NaitError(f"{folder} holds a run already: --resume continues it, another --out starts a new one")
     if existing is not None:
         _check_same_run(folder, existing, description)
-    # Everything is made before the folder is touched, so that a mistake leaves nothing behind.
     checkpoint = folder / "checkpoint.nait"
     if existing is not None and (checkpoint.exists() or previous(checkpoint).exists()):
-        agent = NAIT.load(checkpoint, env=env)
+        agent = _load(checkpoint, settings, steps)
     else:
-        agent = NAIT(env, seed=settings.seed, **settings.hyperparameters)
+        agent = new_agent(settings)
     if agent.num_timesteps > steps:
         raise NaitError(f"{folder} has {agent.num_timesteps} steps already, more than the {steps} asked for")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if existing is None:
-            write_json(folder / "config.json", {**description, "versions": _versions(), "machine": _machine()})
+            origin = {"versions": provenance.versions(), "machine": provenance.machine()}
+            write_json(folder / "config.json", {**description, **origin, "commit": provenance.commit()})
         log = RunLog(folder, agent, checkpoint_every)
         callbacks: list[CallbackLike] = [log]
         if progress:
             callbacks.append(ProgressCallback(steps))
-        begun, first = time.perf_counter(), agent.num_timesteps
+        first, seconds = agent.num_timesteps, log.seconds()
         with log, stop_on_signal(log):
-            agent.learn(steps - agent.num_timesteps, callback=callbacks)
-            elapsed = time.perf_counter() - begun
-            log.save(finished=agent.num_timesteps >= steps)
+            for goal in sorted({steps, *(pause for pause in pauses if first <= pause < steps)}):
+                log.go_on()
+                agent.learn(goal - agent.num_timesteps, callback=callbacks)
+                elapsed = log.seconds() - seconds
+                log.save(finished=agent.num_timesteps >= steps)
+                log.pause()
+                if agent.num_timesteps >= goal and goal in pauses:
+                    log.at_rest = True
+                    on_pause(agent, log)
+                    log.at_rest = False
+                if log.stopping:
+                    break
     except OSError as error:
         raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
     rate = (agent.num_timesteps - first) / elapsed if agent.num_timesteps > first else 0.0
     return Outcome(agent, agent.num_timesteps >= steps, rate)
+
+
+def _load(checkpoint: Path, settings: RunSettings, steps: int) -> NAIT:
+    """The agent from which `steps` steps are reached as if it had never stopped.
+
+    A finished run that could not save its last episode goes on from the end of an earlier one.
+    """
+    for path in (checkpoint, previous(checkpoint)):
+        if path == checkpoint or path.exists():
+            agent = NAIT.load(path, env=make_env(settings.env, **settings.env_options))
+            if agent.num_timesteps >= steps or not agent.lost_an_episode():
+                return agent
+    return new_agent(settings)
 
 
 class RunLog(Callback):
@@ -128,6 +188,8 @@ class RunLog(Callback):
         super().__init__()
         self.stopping = False
         """Set from outside to end the training after the step under way."""
+        self.at_rest = False
+        """While nothing is under way that would have to be saved."""
         self._folder = folder
         self._every = checkpoint_every
         self._agent = agent
@@ -135,12 +197,13 @@ class RunLog(Callback):
         self._episodes = Table(
             folder / "episodes.csv", ("episode", "step", "score", "length"), after=agent.num_timesteps
         )
-        self._progress = Table(
-            folder / "progress.csv", ("step", "score5", "episodes", "states", "itr_s"), after=agent.num_timesteps
-        )
+        self._progress = Table(folder / "progress.csv", PROGRESS, after=agent.num_timesteps)
+        self._checkpoints = Table(folder / "checkpoints.csv", ("step", "seconds"), after=agent.num_timesteps)
         self._written = len(agent.episode_scores)
         self._board = _tensorboard(folder)
-        self._clock = time.perf_counter()
+        self._seconds = _seconds_at(folder, agent.num_timesteps)
+        self._begun: float | None = None  # None while it pauses
+        self._marked = agent.num_timesteps, self._seconds  # of the last row of progress
 
     def __enter__(self) -> RunLog:
         return self
@@ -148,8 +211,21 @@ class RunLog(Callback):
     def __exit__(self, *_: object) -> None:
         self._episodes.close()
         self._progress.close()
+        self._checkpoints.close()
         if self._board is not None:
             self._board.close()
+
+    def seconds(self) -> float:
+        """Of training since the run's beginning, pauses and interruptions left out."""
+        return self._seconds + (0.0 if self._begun is None else time.perf_counter() - self._begun)
+
+    def go_on(self) -> None:
+        """Training begins, or goes on."""
+        self._begun = time.perf_counter()
+
+    def pause(self) -> None:
+        """What follows is no training."""
+        self._seconds, self._begun = self.seconds(), None
 
     def _on_step(self) -> bool:
         agent = self._agent
@@ -169,6 +245,7 @@ class RunLog(Callback):
         """
         new = self._agent.num_timesteps > self._saved_at
         if new and (finished or self._agent.resumes_exactly()):
+            self._checkpoints.append(step=self._agent.num_timesteps, seconds=round(self.seconds(), 3))
             self._agent.save(self._folder / "checkpoint.nait")
             self._saved_at = self._agent.num_timesteps
 
@@ -181,15 +258,17 @@ class RunLog(Callback):
         )
 
     def _write_progress(self) -> None:
-        agent, now = self._agent, time.perf_counter()
-        recent = agent.episode_scores[-TRAILING:]
+        agent, seconds = self._agent, self.seconds()
+        step, before = self._marked
+        recent = trailing_score(agent)
         row = {
-            "score5": float(np.mean(recent)) if recent else "",
+            "score5": "" if recent is None else recent,
             "episodes": len(agent.episode_scores),
             "states": len(agent.memory),
-            "itr_s": round(LOG_EVERY / (now - self._clock), 1),
+            "itr_s": round((agent.num_timesteps - step) / (seconds - before), 1),
+            "seconds": round(seconds, 3),
         }
-        self._clock = now
+        self._marked = agent.num_timesteps, seconds
         self._progress.append(step=agent.num_timesteps, **row)
         if self._board is not None:
             for name, value in row.items():
@@ -197,22 +276,38 @@ class RunLog(Callback):
                     self._board.add(name, float(value), agent.num_timesteps)
 
 
+def trailing_score(agent: NAIT) -> float | None:
+    """Mean of the last five episodes of training; None before the first has ended."""
+    recent = agent.episode_scores[-TRAILING:]
+    return float(np.mean(recent)) if recent else None
+
+
+def _seconds_at(folder: Path, step: int) -> float:
+    rows = read_table(folder / "checkpoints.csv")
+    return float(rows[-1]["seconds"]) if rows and step else 0.0
+
+
 def evaluate(
     agent: NAIT, settings: RunSettings, episodes: int, on_episode: Callable[[int, float], None] | None = None
 ) -> dict[str, Any]:
-    """Score after training: fresh episodes under the training's own policy, without learning."""
+    """Score after training: fresh episodes under the training's own policy, without learning.
+
+    It rests on the memory, the seed and the step count alone, whatever was evaluated before, and leaves
+    no mark on the agent.
+    """
     if episodes < 1:
         raise NaitError(f"episodes must be at least 1, not {episodes}")
     env = make_env(settings.env, **settings.env_options)
-    scores, lengths = evaluate_policy(
-        agent,
-        env,
-        n_eval_episodes=episodes,
-        deterministic=False,
-        return_episode_rewards=True,
-        seed=settings.seed + EVAL_SEED_OFFSET,
-        on_episode=on_episode,
-    )
+    with agent.playing_from(settings.seed, agent.num_timesteps):
+        scores, lengths = evaluate_policy(
+            agent,
+            env,
+            n_eval_episodes=episodes,
+            deterministic=False,
+            return_episode_rewards=True,
+            seed=settings.seed + EVAL_SEED_OFFSET,
+            on_episode=on_episode,
+        )
     return {
         "env": settings.env,
         "seed": settings.seed,
@@ -243,9 +338,13 @@ def open_run(folder: Path) -> tuple[RunSettings, NAIT]:
     return settings, NAIT.load(folder / "checkpoint.nait", env=env)
 
 
+class Stopped(Exception):  # noqa: N818 (no error)
+    """A signal came during a pause of the training."""
+
+
 @contextmanager
 def stop_on_signal(log: RunLog) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the training after the step under way; a second Ctrl-C ends it at once."""
+    """Ctrl-C and SIGTERM end the training after the step under way, a pause and a second Ctrl-C at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -253,6 +352,8 @@ def stop_on_signal(log: RunLog) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         log.stopping = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        if log.at_rest:
+            raise Stopped
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -314,16 +415,3 @@ def _check_same_run(folder: Path, existing: dict[str, Any], wanted: dict[str, An
             raise NaitError(
                 f"{folder} is a run with {name}={existing['hyperparameters'].get(name)}, not {value}: use another --out"
             )
-
-
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in LIBRARIES}}
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "byteorder": sys.byteorder,
-    }

@@ -28,6 +28,7 @@ from nait.callbacks import Callback
 from nait.envs import AtariEnv, make_atari
 from nait.envs.games import rom_name
 from nait.errors import NaitError
+from nait.experiments.resources import ONE_THREAD
 from nait.memory import ABSENT, Memory, hash_of
 from nait.native_memory import NativeMemory
 from nait.policy import choose
@@ -35,8 +36,6 @@ from nait.representation import Representation, State
 
 QUICK_GAMES = ("MsPacman", "RoadRunner")
 LEAST_STATES = 1000
-# Read by the libraries behind NumPy when they are loaded.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 Floats = NDArray[np.float32]
 

@@ -9,11 +9,14 @@ the run's lock. So any number of processes may write to one folder, and a reader
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from nait.errors import NaitError
@@ -21,6 +24,10 @@ from nait.experiments.files import write_json
 
 FORMAT = 1
 DONE, FAILED = "done", "failed"
+
+
+class DamagedError(NaitError):
+    """The file is no whole record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +132,7 @@ def record_path(store: Path, name: str) -> Path:
 
 def write(store: Path, record: Record) -> None:
     """Put a record in its place, whole or not at all."""
-    write_json(record_path(store, record.name), record.to_json())
+    write_json(record_path(store, record.name), record.to_json(), indent=None)
 
 
 def load(path: Path) -> Record:
@@ -145,7 +152,7 @@ def load(path: Path) -> Record:
     except OSError as error:
         raise NaitError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise NaitError(f"{path} is damaged: it is not a whole record") from None
+        raise DamagedError(f"{path} is damaged: it is not a whole record") from None
 
 
 def _tell(line: str) -> None:
@@ -172,3 +179,51 @@ def read(folder: str | Path, on_damaged: Callable[[str], None] = _tell) -> list[
 def finished(records: Iterable[Record]) -> list[Record]:
     """Those that have ended well."""
     return [record for record in records if record.status == DONE]
+
+
+def mean_scores(records: Iterable[Record], steps: int, setting: str = "") -> dict[str, float]:
+    """Score of each game after so many steps: the mean over the seeds of each seed's mean over episodes."""
+    seeds: dict[str, list[float]] = {}
+    for record in finished(records):
+        score = record.score_at(steps)
+        if score is not None and record.setting == setting:
+            seeds.setdefault(record.game, []).append(score.score)
+    return {game: fmean(scores) for game, scores in seeds.items()}
+
+
+CSV_COLUMNS = ("game", "seed", "steps", "score", "episodes", "train_last5", "states", "itr_s", "commit")
+
+
+def write_csv(path: Path, records: Iterable[Record]) -> int:
+    """Write one row for each score of the finished runs; returns how many.
+
+    A column `setting` comes first where the runs differ in it.
+    """
+    done = sorted(finished(records), key=lambda record: (record.setting, record.game, record.seed))
+    several = len({record.setting for record in done}) > 1
+    rows = [
+        {
+            "setting": record.setting,
+            "game": record.game,
+            "seed": record.seed,
+            "commit": record.commit,
+            **{name: _short(getattr(score, name)) for name in CSV_COLUMNS if hasattr(score, name)},
+        }
+        for record in done
+        for score in record.scores
+    ]
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "w", newline="") as file:
+            columns = ("setting", *CSV_COLUMNS) if several else CSV_COLUMNS
+            writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise NaitError(f"cannot write {path}: {error.strerror or error}") from None
+    return len(rows)
+
+
+def _short(value: Any) -> Any:
+    return round(value, 4) if isinstance(value, float) else value

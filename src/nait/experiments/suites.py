@@ -7,6 +7,7 @@ scores are those of Wang et al. (2016), "Dueling Network Architectures".
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -50,3 +51,8 @@ def atari57() -> dict[str, Game]:
 def atari100k() -> dict[str, Game]:
     """The 26 games of the benchmark."""
     return {name: game for name, game in atari57().items() if game.in_atari100k}
+
+
+def normalised_scores(scores: Mapping[str, float]) -> dict[str, float]:
+    """HNS of those games that have published figures."""
+    return {game: atari57()[game].normalised(score) for game, score in scores.items() if game in atari57()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 from pathlib import Path
@@ -42,3 +43,14 @@ def read_table(path: Path) -> list[dict[str, str]]:
     if not text.endswith("\n"):
         text = text[: text.rfind("\n") + 1]
     return [row for row in csv.DictReader(text.splitlines()) if None not in row.values() and None not in row]
+
+
+def last_step(path: Path) -> int:
+    """The last row's first column, without reading the rest; 0 if there is no row."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - 512, 0))
+        for line in reversed(file.read().split(b"\n")[:-1]):
+            first = line.partition(b",")[0]
+            if first.isdigit():
+                return int(first)
+    return 0
