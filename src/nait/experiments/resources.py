@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nait.config import Config
 from nait.experiments.plan import Job
 
 # Read by the libraries behind NumPy when they are loaded.
@@ -34,7 +35,8 @@ def cores() -> int:
 
 def needed_memory(job: Job) -> float:
     """Bytes of a run at its peak, if every step stores a state."""
-    native = job.overrides.get("index", "native") == "native"
+    config = Config(**job.settings.hyperparameters)
+    native = config.native and config.representation == "dct"
     return PROCESS_BYTES + job.steps * (NATIVE_STATE_BYTES if native else OTHER_STATE_BYTES)
 
 
