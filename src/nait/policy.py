@@ -24,7 +24,7 @@ def tie_probabilities(distance: Values, temperature: float) -> Values:
 
 def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None) -> int:
     """The action of highest value; among equals by the tie-break, drawn with `rng`, or the likeliest without."""
-    values = lookup.q.tolist()
+    values: list[float] = lookup.q.tolist()
     highest = max(values)
     if values.count(highest) == 1:  # nearly always, and a list of a few numbers is quicker than an array
         return values.index(highest)
