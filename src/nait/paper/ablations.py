@@ -15,7 +15,7 @@ from nait.paper.suite import Size, Variant, about, run_variants
 from nait.paper.tables import published_table, rate
 from nait.report import style
 from nait.report.aggregates import Estimate
-from nait.report.figures import HNS, diamond, dot, legend
+from nait.report.figures import HNS, diamond, dot, legend, rate_axis
 from nait.report.page import Section
 from nait.report.results import Column
 from nait.report.tables import NONE, hns, interval, speed_of, steps_name
@@ -50,7 +50,7 @@ ABLATIONS = (
     Ablation("HNSW", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
 )
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000, speed_steps=5000)
-QUICK = Size(("MsPacman",), seeds=1, steps=4000, episodes=5, speed_steps=600)
+QUICK = Size(("MsPacman",), seeds=1, steps=4000, episodes=5, speed_steps=1500)
 
 
 def make(request: Request) -> Page:
@@ -74,6 +74,7 @@ def make(request: Request) -> Page:
         "their speed is to be compared with that of NAIT on hnswlib.",
         f"Raw frames and the KD-tree were run for {steps_name(few)} steps and for their speed alone. Both slow down as "
         "the memory grows, so whole runs are slower still.",
+        "The paper's figures are over the 26 games after 100k steps, on an AWS c5d.24xlarge.",
     )
     table = published_table("ablations", "Ablations", headings, rows)
     return Page([about(outcome, *texts), Section("Ablations", parts=[table, *drawn])], failed=outcome.failed)
@@ -107,7 +108,7 @@ def draw(columns: Mapping[str, Column], scores: Mapping[str, Estimate]) -> Figur
     panels[0].set_ylim(len(ABLATIONS) - 0.5, -0.5)
     panels[0].set_xlabel(f"median {HNS}")
     panels[1].set_xlabel("steps a second, one thread")
-    panels[1].set_xscale("log")
+    rate_axis(panels[1])
     legend(figure, [dot(style.colour(0), "ours, measured"), diamond("the paper's")])
     return figure
 

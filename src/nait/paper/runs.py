@@ -16,7 +16,7 @@ from nait.paper.suite import Outcome, Size, Variant, about, run_variants
 from nait.paper.tables import comparison_table
 from nait.report import figures, published, style
 from nait.report.aggregates import Estimate
-from nait.report.figures import HNS, diamond, dot, legend
+from nait.report.figures import HNS, diamond, dot, legend, rate_axis
 from nait.report.page import Section
 from nait.report.results import Column, columns_of, read_source
 from nait.report.study import of_columns
@@ -119,7 +119,7 @@ def draw_speed(columns: Sequence[Column]) -> Figure | None:
     for place, (_, value, _) in enumerate(bars):
         axes.text(1.1 * value, place, f"{value:,.4g}" if value < 1000 else f"{value:,.0f}", va="center", fontsize=9)
     axes.set_yticks(range(len(bars)), [bar[0] for bar in bars])
-    axes.set_xscale("log")
+    rate_axis(axes)
     axes.set_xlim(right=8 * max(bar[1] for bar in bars))
     axes.set_xlabel("steps a second (blue: measured here; grey: as the paper prints them)")
     axes.grid(axis="y", visible=False)
@@ -160,7 +160,7 @@ def _given(request: Request) -> Outcome:
     return Outcome(columns, text, [f"Left out: {line}" for line in source.damaged], 0)
 
 
-LABELS = {"SPR (augmented)": (8, 6), "DE-Rainbow": (8, 5), "OT-Rainbow": (8, -11), "DrQ": (8, -4)}
+LABELS = {"DrQ": (-8, -3, "right"), "OT-Rainbow": (8, -8, "left")}  # where they meet no others
 
 
 def draw_overview(columns: Sequence[Column]) -> Figure:
@@ -175,8 +175,10 @@ def draw_overview(columns: Sequence[Column]) -> Figure:
         look: dict[str, Any] = {"marker": "s", "markersize": 7, "color": style.GREY, "linestyle": "none"}
         axes.plot(known.itr_s, scores[known.method], **(figures.DIAMOND | {"markersize": 8} if theirs else look))
         name = f"NAIT (paper), {known.hardware}" if theirs else known.method
-        offset = LABELS.get(known.method, (8, -3))
-        axes.annotate(name, (known.itr_s, scores[known.method]), xytext=offset, textcoords="offset points", fontsize=9)
+        right, up, side = LABELS.get(known.method, (8, -3, "left"))
+        axes.annotate(
+            name, (known.itr_s, scores[known.method]), (right, up), textcoords="offset points", fontsize=9, ha=side
+        )
     handles: list[Any] = []
     study = of_columns(columns)
     rows = study.sets[0][1] if study.sets else []
@@ -191,13 +193,13 @@ def draw_overview(columns: Sequence[Column]) -> Figure:
         if score.low is not None and score.high is not None:
             axes.plot([found[0]] * 2, [score.low, score.high], color=colour, linewidth=2.6, alpha=0.5)
         axes.plot(found[0], score.value, marker=style.marker(number), markersize=10, color=colour, linestyle="none")
-        label = f"{column.label}, one CPU thread, measured over {study.sets[0][0].title}"
+        label = f"{column.label}, one CPU thread, {len(study.sets[0][0].games)} games"
         handles.append(dot(colour, label, style.marker(number)))
     handles += [dot(style.GREY, "published, GPU node", "s"), diamond("the paper's NAIT")]
-    axes.set_xscale("log")
+    rate_axis(axes)
     low, high = axes.get_xlim()
-    axes.set_xlim(low, 12 * high)  # room for the last label
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.set_xlim(low, 60 * high)  # room for the last label
+    axes.set_ylim(min(0.0, axes.get_ylim()[0]), 1.05 * axes.get_ylim()[1])
     axes.set_xlabel("steps a second")
     axes.set_ylabel(f"median {HNS}")
     legend(figure, handles)
@@ -207,7 +209,7 @@ def draw_overview(columns: Sequence[Column]) -> Figure:
 LONG_RUN = Experiment(
     "long-run",
     "scores to 1M steps over the 57 games, DQN's published level as a line",
-    "570 runs of 1M steps: a week of one core",
+    "570 runs of 1M steps: one to two weeks of one core",
     long_run,
 )
 WALLTIME = Experiment(

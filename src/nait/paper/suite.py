@@ -100,6 +100,7 @@ def _jobs(name: str, variant: Variant, size: Size, seeds: Sequence[int]) -> list
         [variant.settings],
         steps=min(size.speed_steps, size.steps) if few else size.steps,
         episodes=1 if few else size.episodes,
+        keep_checkpoints=False,  # those of hundreds of finished runs fill a disk
     )
 
 

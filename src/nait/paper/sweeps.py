@@ -128,7 +128,7 @@ def discount(request: Request) -> Page:
 SENSITIVITY = Experiment(
     "sensitivity",
     "score against speed for F and M, the spread of scores for k and alpha",
-    "5,460 runs of 100k steps: a week of one core",
+    "5,460 runs of 100k steps: one to two weeks of one core",
     sensitivity,
 )
 EF = Experiment(

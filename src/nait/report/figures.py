@@ -578,6 +578,13 @@ def step_axis(axes: Any, last: float) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: _short(value))
 
 
+def rate_axis(axes: Any) -> None:
+    """Steps a second on a logarithmic scale."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
+
+
 def _short(steps: float) -> str:
     if steps >= 1_000_000:
         return f"{steps / 1_000_000:g}M"
