@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "learning_starts": 100,
     "batch_size": 64,
     "train_freq": 1,
-    "target_update_interval": 250,
+    "target_update_interval": 100,
     "policy_kwargs": {"net_arch": [64, 64]},
 }
 

@@ -87,7 +87,7 @@ def distributions(sweeps: Sequence[Sweep]) -> Figure:
             widths=0.55,
             medianprops={"color": MEDIAN, "linewidth": 2.0},
             meanprops={"marker": "D", "markerfacecolor": MEAN, "markeredgecolor": MEAN, "markersize": 6},
-            flierprops={"marker": ".", "markersize": 5, "markeredgecolor": style.GREY},
+            showfliers=False,  # every game is drawn as a point
         )
         rng = np.random.default_rng(0)
         for place, mine in enumerate(scores, 1):
@@ -97,13 +97,20 @@ def distributions(sweeps: Sequence[Sweep]) -> Figure:
         axes.set_xlabel(sweep.symbol)
         axes.grid(axis="x", visible=False)
     panels[0].set_ylabel(f"{HNS}, a point a game")
-    highest = max((score for sweep in sweeps for _, column in sweep.values for score in game_scores(column)), default=0)
-    if highest > 3:
-        panels[0].set_yscale("symlog", linthresh=1.0)
-        panels[0].set_yticks([-0.5, 0, 0.5, 1, 2, 5, 10], ["-0.5", "0", "0.5", "1", "2", "5", "10"])
+    _bend_beyond_one(panels[0], [score for sweep in sweeps for _, c in sweep.values for score in game_scores(c)])
     handles: list[Any] = [
         Line2D([], [], color=MEDIAN, linewidth=2, label="median over games"),
         Line2D([], [], color=MEAN, marker="D", linestyle="none", label="mean over games"),
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return figure
+
+
+def _bend_beyond_one(axes: Any, scores: Sequence[float]) -> None:
+    """A logarithmic scale above 1, where scores reach far beyond it."""
+    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    if high > 2.5:
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.set_ylim(min(low - 0.1, 0.0), 1.3 * high)
+        ticks = [tick for tick in (-2, -1, -0.5, 0, 0.5, 1, 2, 5, 10, 20) if low - 0.1 <= tick <= 1.3 * high]
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])

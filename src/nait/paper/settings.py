@@ -17,7 +17,7 @@ from nait.report.tables import games_table, speed_table
 
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000)
 FULL_57 = Size(tuple(atari57()), seeds=10, steps=100_000)
-QUICK = Size(("MsPacman", "Breakout"), seeds=2, steps=4000, episodes=3)
+QUICK = Size(("MsPacman", "Asterix"), seeds=2, steps=4000, episodes=3)
 
 # k, F, the discount, epsilon and the maximum are those of Blundell et al. (2016). What that paper leaves open is as
 # simple as it can be: no preference among ties, and every action tried k times before its mean counts.

@@ -298,7 +298,7 @@ def curves(study: Study) -> Figure | None:
     down = -(-len(games) // across)
     figure = Figure(figsize=(style.WIDTH, 1.0))
     above = 0.55 + 0.19 * -(-len(handles) // _legend_columns(figure, handles))  # inches: title and legend
-    height = above + 1.85 * down + 0.45
+    height = above + (1.85 if len(games) > 1 else 3.2) * down + 0.45
     figure.set_size_inches(style.WIDTH, height)
     places = {
         "left": 0.075,
