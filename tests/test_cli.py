@@ -127,7 +127,7 @@ def test_mistakes_are_answered_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["train", "eval", "games"])
+@pytest.mark.parametrize("command", ["train", "eval", "games", "bench"])
 def test_help_shows_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main([command, "--help"])

@@ -208,7 +208,8 @@ def _parser() -> Parser:
     paper.add_argument("--jobs", type=int, metavar="N", help="runs at the same time (default: one a core)")
     paper.add_argument("--engine", choices=("local", "ray"), help="processes here, or a Ray cluster (default: local)")
     paper.add_argument("--results", type=Path, metavar="DIR", help="overview: of runs that are there, or a runs.csv")
-    paper.set_defaults(retry_failed=False, address=None)
+    paper.add_argument("--retry-failed", action="store_true", help="try again what has failed before")
+    paper.set_defaults(address=None)
     return parser
 
 
@@ -503,9 +504,12 @@ def _bench(options: argparse.Namespace) -> int:
     if options.dry_run:
         print("\n".join(plan_lines(standing, folder)))
         return 0
+    for name, error in standing.failed.items():
+        overview.note(f"{name} has failed before: {error}")
     prepare(folder)
     ended = Bench(folder, standing, _engine(options, folder), overview).run() if standing.open() else True
-    print("\n".join(tables(standing)))
+    if standing.done:
+        print("\n".join(tables(standing)))
     if options.csv is not None:
         rows = write_csv(options.csv, read(folder))
         print(f"{options.csv}: {rows} rows, one for each score of the runs finished in {folder}")
@@ -515,8 +519,6 @@ def _bench(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    for name, error in standing.failed.items():
-        print(f"nait: {name} failed: {error}", file=sys.stderr)
     if standing.failed:
         print(
             f"nait: {len(standing.failed)} of {len(jobs)} runs failed; error.log in a run's folder says more, "
@@ -552,6 +554,7 @@ def _paper(options: argparse.Namespace) -> int:
         out=options.out or Path("paper") / f"{options.name}{'-quick' if options.quick else ''}",
         engine=lambda folder: _engine(options, folder),
         quick=options.quick,
+        retry_failed=options.retry_failed,
         games=tuple(game for game in (options.games or "").split(",") if game),
         seeds=parse_seeds(options.seeds) if options.seeds is not None else (),
         steps=options.steps,
@@ -564,5 +567,8 @@ def _paper(options: argparse.Namespace) -> int:
         return INTERRUPTED
     print(f"{path} shows it; the figures are in {request.out / 'figures'}")
     if page.failed:
-        print(f"nait: {page.failed} runs failed; {path} and their error.log say more", file=sys.stderr)
+        print(
+            f"nait: {page.failed} runs failed; {path} and their error.log say more, --retry-failed tries them again",
+            file=sys.stderr,
+        )
     return 1 if page.failed else 0

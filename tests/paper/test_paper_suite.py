@@ -148,8 +148,12 @@ def test_a_failed_run_is_told_and_the_others_are_drawn(tmp_path: Path, monkeypat
     store.write(tmp_path, replace(good, name=jobs[0].name))
     bad: Record = replace(synthetic.failed("MsPacman", 0, "no luck"), name=jobs[1].name, setting=jobs[1].setting)
     store.write(tmp_path, bad)
-    size = replace(TINY, episodes=10)
+    size = replace(TINY, episodes=2)
     outcome = suite.run_variants("s", request(tmp_path, engine=NoEngine), variants, size, size)
     assert list(outcome.columns) == ["nait"]
     assert outcome.failed == 1
     assert any("no luck" in line for line in outcome.warnings)
+    again = request(tmp_path, engine=lambda folder: InlineEngine(folder, retry_failed=True), retry_failed=True)
+    outcome = suite.run_variants("s", again, variants, size, size)
+    assert list(outcome.columns) == ["nait", "sticky"]
+    assert outcome.failed == 0

@@ -43,6 +43,7 @@ def look(
         standing.begun_at[job.name] = min(last_step(store.run_folder(folder, job.name) / "progress.csv"), job.steps)
         if record is not None and satisfied(job, record):
             standing.done[job.name] = record
+            standing.begun_at[job.name] = job.steps
         elif record is not None and record.status == store.FAILED and not retry_failed:
             standing.failed[job.name] = record.error or ""
     return standing

@@ -64,8 +64,12 @@ def read_record(folder: Path, name: str, tell: Callable[[str], None], mend: bool
         if not mend:
             tell(str(error))
             return None
-        with contextlib.suppress(FileNotFoundError):  # another process may have been quicker
+        try:
             os.replace(path, path.with_name(path.name + ".damaged"))
+        except FileNotFoundError:  # another process was quicker
+            return None
+        except OSError as failure:
+            raise NaitError(f"{error}, and cannot be moved aside: {failure.strerror or failure}") from None
         tell(f"{error}; it is kept as {path.name}.damaged and made anew")
         return None
 

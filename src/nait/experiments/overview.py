@@ -111,7 +111,7 @@ class Overview:
     def _step(self, standing: Standing, name: str) -> int:
         job = standing.jobs[name]
         if name in standing.done:
-            return job.steps if standing.begun_at[name] < job.steps else standing.begun_at[name]
+            return job.steps
         if name in standing.running or name in standing.elsewhere:
             return min(last_step(store.run_folder(self._folder, name) / "progress.csv"), job.steps)
         return standing.begun_at[name]

@@ -12,6 +12,7 @@ import importlib
 import logging
 import os
 import platform
+import socket
 import uuid
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from nait.experiments.job import Ended, perform
 from nait.experiments.plan import Job
 
 UNSEEN = "unseen"
+CONNECT_SECONDS = 10.0
 
 
 class RayEngine:
@@ -58,8 +60,9 @@ class RayEngine:
             {} if address else {"num_cpus": self._jobs or resources.cores(), "include_dashboard": False}
         )
         try:
+            _check_answers(address)
             self._ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **own)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             where = f"at {address}" if address else "here"
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise NaitError(f"there is no Ray cluster to use {where}: {reason}") from None
@@ -109,6 +112,13 @@ class RayEngine:
             self._marker.unlink()
         if self._mine:
             self._ray.shutdown()
+
+
+def _check_answers(address: str | None) -> None:
+    """Try the address first: Ray itself would wait for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def _task(job: str, folder: str, marker: str, retry_failed: bool) -> tuple[str, ...]:

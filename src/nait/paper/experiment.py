@@ -23,6 +23,8 @@ class Request:
     engine: Callable[[Path], Engine]
     """Makes what runs the jobs of a store."""
     quick: bool = False
+    retry_failed: bool = False
+    """Of runs that ended so in an earlier call."""
     games: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     steps: int | None = None

@@ -85,7 +85,7 @@ def run_jobs(name: str, request: Request, jobs: Sequence[Job]) -> Standing:
     """Bring all jobs to their records in `request.out`."""
     overview = Overview(request.out, f"paper {name}")
     unlike = {job.name: job for job in jobs}  # variants may have runs in common
-    standing = look(request.out, list(unlike.values()), tell=overview.note)
+    standing = look(request.out, list(unlike.values()), retry_failed=request.retry_failed, tell=overview.note)
     prepare(request.out)
     if standing.open() and not Bench(request.out, standing, request.engine(request.out), overview).run():
         raise Unfinished(f"{len(standing.open())} of {len(unlike)} runs are left")
