@@ -12,13 +12,13 @@ from nait.experiments.suites import atari100k
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import medians, picture
 from nait.paper.suite import Size, Variant, about, run_variants
-from nait.paper.tables import published_table, rate
+from nait.paper.tables import rate
 from nait.report import style
 from nait.report.aggregates import Estimate
 from nait.report.figures import HNS, diamond, dot, legend, rate_axis
 from nait.report.page import Section
 from nait.report.results import Column
-from nait.report.tables import NONE, hns, interval, speed_of, steps_name
+from nait.report.tables import NONE, OURS, PLAIN, PUBLISHED, Table, hns, interval, speed_of, steps_name
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def make(request: Request) -> Page:
     few = next(
         (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None
     )
-    headings = ["component", "replaced by", "median HNS", "paper median HNS", "steps/s", "paper steps/s"]
+    headings = [("component", PLAIN), ("replaced by", PLAIN)]
+    headings += [("median HNS", OURS), ("median HNS", PUBLISHED), ("steps/s", OURS), ("steps/s", PUBLISHED)]
     drawn = picture(
         "ablations",
         "Median human-normalised score with its 95 % interval, and steps a second. Diamonds: the paper's.",
@@ -76,7 +77,7 @@ def make(request: Request) -> Page:
         "the memory grows, so whole runs are slower still.",
         "The paper's figures are over the 26 games after 100k steps, on an AWS c5d.24xlarge.",
     )
-    table = published_table("ablations", "Ablations", headings, rows)
+    table = Table("ablations", "Ablations", headings, [(PLAIN, row) for row in rows])
     return Page([about(outcome, *texts), Section("Ablations", parts=[table, *drawn])], failed=outcome.failed)
 
 

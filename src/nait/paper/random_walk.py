@@ -25,7 +25,7 @@ from nait.paper import dqn
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import picture
 from nait.paper.suite import run_jobs
-from nait.paper.tables import published_table
+from nait.paper.tables import plain_table
 from nait.report import style
 from nait.report.aggregates import Estimate, mean_over_runs
 from nait.report.comparison import game_estimate
@@ -169,7 +169,7 @@ def table(learners: Mapping[str, Sequence[Learner]]) -> Any:
         "mean reward of the last 100 episodes",
         "mean error of the best actions' values, states 9 to 19",
     )
-    return published_table("random_walk", "What was learned", headings, rows)
+    return plain_table("random_walk", "What was learned", headings, rows)
 
 
 def _three(estimate: Estimate) -> str:

@@ -29,7 +29,7 @@ from nait.native_memory import NativeMemory
 from nait.neighbours import HnswIndex
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import picture
-from nait.paper.tables import published_table
+from nait.paper.tables import plain_table
 from nait.report import style
 from nait.report.figures import legend
 from nait.report.page import Section
@@ -258,7 +258,7 @@ def _table(found: dict[str, list[Point]], plan: Plan) -> Any:
                 cells = [f"{means[0]:.4f}", f"{means[1]:.1f}", f"{means[2]:.1f}"]
                 rows.append([index, str(efc), str(efs), *cells])
     headings = ("index", "efc", "efs", "recall", "microseconds a query", "microseconds an insertion")
-    return published_table("recall", f"Means over {len(found)} games", headings, rows)
+    return plain_table("recall", f"Means over {len(found)} games", headings, rows)
 
 
 def _csv(found: dict[str, list[Point]]) -> bytes:

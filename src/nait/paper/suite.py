@@ -70,8 +70,8 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     write_csv(request.out / "runs.csv", read(request.out))
     columns = {label: _column(request.out, label, mine) for label, mine in jobs.items()}
     description = (
-        f"{_listed(games)}, seeds {ranges(seeds)}, {steps_name(size.steps)} steps, "
-        f"{size.episodes} evaluation episodes a run."
+        f"{_listed(games)}, seed{'s' * (len(seeds) > 1)} {ranges(seeds)}, {steps_name(size.steps)} steps, "
+        f"{size.episodes} evaluation episode{'s' * (size.episodes > 1)} a run."
     )
     return Outcome(
         {label: column for label, column in columns.items() if column.done},

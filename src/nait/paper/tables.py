@@ -9,7 +9,7 @@ from nait.report.aggregates import aggregate
 from nait.report.comparison import Entry
 from nait.report.results import Column
 from nait.report.study import of_columns
-from nait.report.tables import NONE, OURS, PLAIN, PUBLISHED, Table, aggregates_table, hns, interval, speed_of
+from nait.report.tables import NONE, OURS, PLAIN, Table, aggregates_table, hns, interval, speed_of
 
 
 def rate(column: Column) -> str:
@@ -45,7 +45,6 @@ def comparison_table(name: str, title: str, columns: Sequence[Column]) -> list[T
     ]
 
 
-def published_table(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Ours beside the paper's: columns headed `paper ...` are published."""
-    kinds = [(heading, PUBLISHED if heading.startswith("paper") else PLAIN) for heading in headings]
-    return Table(name, title, kinds, [(PLAIN, list(row)) for row in rows])
+def plain_table(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Cells under headings, all of them ours."""
+    return Table(name, title, [(heading, PLAIN) for heading in headings], [(PLAIN, list(row)) for row in rows])
