@@ -10,7 +10,7 @@ import pytest
 import synthetic
 from inline_engine import InlineEngine
 
-from nait.experiments import store
+from nait.experiments import resources, store
 from nait.experiments.plan import Suite, make_jobs
 from nait.experiments.store import Record
 from nait.paper import ablations, registry, runs, settings, suite, sweeps
@@ -131,6 +131,15 @@ def test_runs_in_common_are_done_once() -> None:
             made = [job.name for job in make_jobs(Suite("x", ("Pong",)), [0], [v.settings for v in variants])]
             assert "Pong-s0" in made
             assert len(made) == len(variants)
+
+
+def test_whole_frames_are_known_to_need_more_memory() -> None:
+    plain, sparse, frames, maximum = (
+        resources.needed_memory(make_jobs(Suite("x", ("Pong",)), [0], [settings], steps=1000)[0])
+        for settings in ({}, {"representation": "sparse"}, {"representation": "identity"}, {"update": "maximum"})
+    )
+    assert plain < sparse == maximum < frames
+    assert frames > 1000 * 4 * 84 * 84 * 4
 
 
 def test_an_interrupted_experiment_says_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

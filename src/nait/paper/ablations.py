@@ -50,7 +50,7 @@ ABLATIONS = (
     Ablation("HNSW", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
 )
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000, speed_steps=5000)
-QUICK = Size(("MsPacman",), seeds=1, steps=4000, episodes=5, speed_steps=1500)
+QUICK = Size(("MsPacman",), seeds=1, steps=2500, episodes=2, speed_steps=1500)
 
 
 def make(request: Request) -> Page:

@@ -221,9 +221,8 @@ def _draw_values(axes: Any, name: str, mine: Sequence[Learner], number: int) -> 
     learned = np.mean([one.values for one in mine], axis=0)
     best = optimal_q(DISCOUNT)
     for action, marker in enumerate("<>"):
-        look: dict[str, Any] = {"marker": marker, "markersize": 5}
         axes.plot(states, best[:, action], color="black", linewidth=1.0, markersize=3.5, marker=marker, alpha=0.7)
-        axes.plot(states, learned[:, action], color=style.colour(number), linewidth=1.6, alpha=0.9, **look)
+        axes.plot(states, learned[:, action], color=style.colour(number), linewidth=1.6, marker=marker, markersize=5)
     axes.set_ylim(-0.05, 1.1)
     axes.set_xticks([1, 5, 9, 15, 19])
     axes.set_xlabel("state")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from nait.experiments.bench import Bench, look, prepare
@@ -17,7 +16,7 @@ from nait.experiments.plan import Job, Suite, make_jobs
 from nait.experiments.store import read, write_csv
 from nait.paper.experiment import Request, Unfinished
 from nait.report.page import Section
-from nait.report.results import Column, Run, columns_of, read_source
+from nait.report.results import Column, Source, read_source
 from nait.report.tables import ranges, steps_name
 
 
@@ -68,7 +67,8 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     jobs = {variant.label: _jobs(name, variant, size, seeds) for variant in variants}
     standing = run_jobs(name, request, [job for mine in jobs.values() for job in mine])
     write_csv(request.out / "runs.csv", read(request.out))
-    columns = {label: _column(request.out, label, mine) for label, mine in jobs.items()}
+    source = read_source(request.out)
+    columns = {label: _column(source, label, mine) for label, mine in jobs.items()}
     description = (
         f"{_listed(games)}, seed{'s' * (len(seeds) > 1)} {ranges(seeds)}, {steps_name(size.steps)} steps, "
         f"{size.episodes} evaluation episode{'s' * (size.episodes > 1)} a run."
@@ -104,17 +104,16 @@ def _jobs(name: str, variant: Variant, size: Size, seeds: Sequence[int]) -> list
     )
 
 
-def _column(folder: Path, label: str, jobs: Sequence[Job]) -> Column:
+def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
     """The runs of these jobs, without scores beyond what was asked for."""
     wanted = {(job.setting, job.game, job.seed): job.steps for job in jobs}
-    found: list[Run] = []
-    for column in columns_of([read_source(folder)]):
-        for run in column.runs:
-            steps = wanted.get((run.setting, run.game, run.seed))
-            if steps is not None:
-                scores = {count: score for count, score in run.scores.items() if count <= steps}
-                found.append(replace(run, scores=scores))
-    return Column(label, folder, jobs[0].setting, found)
+    found = []
+    for run in source.runs:
+        steps = wanted.get((run.setting, run.game, run.seed))
+        if steps is not None:
+            scores = {count: score for count, score in run.scores.items() if count <= steps}
+            found.append(replace(run, scores=scores))
+    return Column(label, source.path, jobs[0].setting, found)
 
 
 def _warnings(request: Request, standing: Standing) -> list[str]:
