@@ -262,7 +262,7 @@ def _written(columns: Sequence[str], rows: Any) -> bytes:
 EXPERIMENT = Experiment(
     "random-walk",
     "the image random walk: reward over time and values against the optimal ones, NAIT beside a DQN",
-    "about twenty minutes of one core",
+    "about half an hour of one core",
     make,
     options=("seeds", "steps", "jobs", "engine"),
 )

@@ -275,7 +275,7 @@ def _csv(found: dict[str, list[Point]]) -> bytes:
 EXPERIMENT = Experiment(
     "recall",
     "recall against time of hnswlib and the native index on random play, for each game",
-    "about a minute a game",
+    "about half a minute a game",
     make,
     options=("games",),
 )

@@ -12,10 +12,9 @@ from nait.report.study import of_columns
 from nait.report.tables import NONE, OURS, PLAIN, Table, aggregates_table, hns, interval, speed_of
 
 
-def rate(column: Column) -> str:
-    """Steps a second: the median over games."""
-    found = speed_of(column)
-    return NONE if found is None else f"{found[0]:,.0f}" if found[0] >= 100 else f"{found[0]:,.1f}"
+def rate(value: float | None) -> str:
+    """Steps a second."""
+    return NONE if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
 
 
 def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
@@ -28,7 +27,8 @@ def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
             games = [game for game in column.games() if column.label in estimates]
             mean = aggregate(Entry("", True, column.scores()).normalised(games))["mean"] if games else None
             cells = [sweep.symbol, marked, interval(estimates.get(column.label), hns), interval(mean, hns)]
-            rows.append((OURS, [*cells, rate(column)]))
+            speed = speed_of(column)
+            rows.append((OURS, [*cells, rate(speed[0] if speed else None)]))
     headings = ["hyperparameter", "value", "median HNS", "mean HNS", "steps/s"]
     return Table(name, title, [(heading, PLAIN) for heading in headings], rows)
 
