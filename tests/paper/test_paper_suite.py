@@ -16,6 +16,7 @@ from nait.experiments.store import Record
 from nait.paper import ablations, registry, runs, settings, suite, sweeps
 from nait.paper.experiment import Request, Unfinished, perform
 from nait.paper.suite import Size, Variant
+from nait.report.results import columns_of, read_source
 
 GAMES = ("MsPacman", "Freeway", "Breakout")
 TINY = Size(("MsPacman",), seeds=1, steps=200, episodes=1, speed_steps=60)
@@ -94,6 +95,18 @@ def test_the_ablations_run_and_stand_beside_the_papers(tmp_path: Path, monkeypat
     assert records["tie_break=uniform"].steps == 200
     assert not list((tmp_path / "a" / "runs").glob("*/checkpoint.nait"))
     perform(registry.EXPERIMENTS["ablations"], request(tmp_path / "a", engine=NoEngine))
+
+
+def test_the_speed_of_a_slow_variant_is_that_of_its_last_thousand_steps(tmp_path: Path) -> None:
+    """2,000 steps whose first half took 1 second and whose second took 10."""
+    made = synthetic.record("MsPacman", 0, milestones=(2000,))
+    curve = replace(made.curve, steps=(1000, 2000), score5=(None, 1.0), states=(1, 2), seconds=(1.0, 11.0))
+    (tmp_path / "records").mkdir()
+    store.write(tmp_path, replace(made, curve=curve))
+    (column,) = columns_of([read_source(tmp_path)])
+    slow, whole = ablations.ABLATIONS[-1], ablations.ABLATIONS[0]
+    assert ablations._speed(slow, column) == 100.0
+    assert ablations._speed(whole, column) == made.scores[0].itr_s
 
 
 def test_mfec_is_a_configuration_of_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
