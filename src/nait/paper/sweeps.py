@@ -18,7 +18,7 @@ from nait.report.results import Column
 from nait.report.study import of_columns
 
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000)
-QUICK = Size(("MsPacman",), seeds=1, steps=3000, episodes=3)
+QUICK = Size(("MsPacman",), seeds=1, steps=8000, episodes=3)
 APART = "Freeway"  # the paper's example of a game in which the discount decides
 
 
