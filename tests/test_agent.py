@@ -49,6 +49,40 @@ def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> 
     assert 110 <= sizes["intertrace", "staggered"] <= 119  # each pair one step after its visit
 
 
+def test_maximum_keeps_the_best_return_of_a_pair() -> None:
+    """One state whose only action ends the episode with rewards 2, 5, 3: the memory holds 2, 5, 5."""
+
+    class One(gymnasium.Env[NDArray[np.float32], int]):
+        observation_space = Box(-1, 1, (1,), np.float32)
+        action_space = Discrete(1)
+        rewards = iter((2.0, 5.0, 3.0))
+
+        def reset(self, **_: Any) -> Any:
+            return np.array([0.0], dtype=np.float32), {}
+
+        def step(self, action: int) -> Any:
+            return np.array([1.0], dtype=np.float32), next(self.rewards), True, False, {}
+
+    agent = nait.NAIT(One(), update="maximum", seed=0)
+    held = []
+    for _ in range(3):
+        agent.learn(1)
+        held.append(float(agent.memory.values_of(np.array([0]))[0]))
+    assert held == [2.0, 5.0, 5.0]
+
+
+def test_maximum_writes_at_the_end_of_a_trace_and_never_lowers_a_value() -> None:
+    agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, update="maximum", trace_end="episode", epsilon=1.0)
+    agent.learn(120)
+    assert len(agent.memory) == 0
+    agent.learn(5000, callback=lambda locals_, _: len(locals_["self"].episode_scores) < 2)
+    before = agent.memory.values_of(np.arange(len(agent.memory))).copy()
+    agent.learn(5000, callback=lambda locals_, _: len(locals_["self"].episode_scores) < 4)
+    after = agent.memory.values_of(np.arange(len(before)))
+    assert (after >= before).all()
+    assert len(agent.memory) > len(before) > 300
+
+
 def test_one_step_reads_as_algorithm_1() -> None:
     """A run on a two-state world, every number by hand: gamma 0.5, alpha 0.5, k 1, an update every step."""
 
@@ -131,6 +165,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"kernel": "gaussian"},
         {"tie_break": "uniform"},
         {"update": "monte_carlo"},
+        {"update": "maximum"},
         {"index": "flat"},
         {"index": "kdtree"},
         {"index": "hnswlib"},

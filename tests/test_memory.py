@@ -154,6 +154,15 @@ def test_fewer_than_k_states_can_be_worth_nothing_and_infinitely_new() -> None:
     assert memory.lookup(np.array([1.0], dtype=np.float32)).q[0] == 7.0
 
 
+def test_the_maximum_update_keeps_the_larger_value_and_sets_new_ones() -> None:
+    memory = Memory(1, 1, Config(k=1, alpha=0.5, index="flat", update="maximum"))
+    pairs: list[tuple[State, int]] = [((0.0,), 0), ((1.0,), 0)]
+    write(memory, pairs, [2.0, -3.0])
+    memory.freeze()
+    write(memory, [*pairs, ((2.0,), 0)], [1.0, -1.0, -7.0])
+    assert memory.values_of(np.arange(3)).tolist() == [2.0, -1.0, -7.0]
+
+
 def test_freezing_touches_only_what_has_changed() -> None:
     memory = Memory(1, 1, Config(k=1, alpha=0.5, index="flat"))
     write(memory, [((float(i),), 0) for i in range(5000)], [1.0] * 5000)  # past capacity 1000, thrice doubled

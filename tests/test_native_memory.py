@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from nait.config import Config
 from nait.errors import NaitError
 from nait.memory import ABSENT, Memory, hash_of
-from nait.native_memory import NativeMemory
+from nait.native_memory import NativeMemory, make_memory
+from nait.representation import make_representation
 
 ACTIONS, DIM = 3, 24
 
@@ -28,6 +29,12 @@ def write(memory: Memory | NativeMemory, states: NDArray[np.int32], actions: lis
         ids.append(known)
     last = dict(zip(ids, targets, strict=True))
     memory.update(np.array(list(last)), np.array(list(last.values())))
+
+
+def test_the_maximum_update_is_the_plain_memorys() -> None:
+    representation = make_representation("dct", (4, 84, 84), True, 289, np.random.default_rng(0), native=True)
+    assert isinstance(make_memory(2, representation, Config()), NativeMemory)
+    assert isinstance(make_memory(2, representation, Config(update="maximum")), Memory)
 
 
 @pytest.mark.parametrize("kernel", ["tricubic", "uniform", "inverse", "triweight", "gaussian"])

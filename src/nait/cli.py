@@ -1,4 +1,4 @@
-"""The command `nait`: train, eval, explain, games, speed, bench."""
+"""The command `nait`: train, eval, explain, games, report, speed, bench, paper."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mea
 from nait.experiments.store import read, write_csv
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
+from nait.paper import registry
+from nait.paper.experiment import Request, Unfinished, perform
 from nait.progress import LINE_SECONDS
 from nait.report import explanation
 from nait.report.write import write_report
@@ -189,6 +191,25 @@ def _parser() -> Parser:
     )
     benchmark.add_argument("--csv", type=Path, metavar="FILE", help="also write one row a finished run and milestone")
     benchmark.add_argument("--dry-run", action="store_true", help="show what would run")
+
+    paper = _command(
+        commands,
+        "paper",
+        _paper,
+        "one of the paper's experiments: its data, table and figure into a folder; a second call does what is missing",
+        "nait paper kernels; nait paper ablations --quick; nait paper list",
+    )
+    paper.add_argument("name", metavar="NAME", help=f"{registry.LIST}, or one of {', '.join(registry.EXPERIMENTS)}")
+    paper.add_argument("--out", type=Path, metavar="DIR", help="(default: paper/NAME, or paper/NAME-quick)")
+    paper.add_argument("--quick", action="store_true", help="a small version: a minute or two on two cores")
+    paper.add_argument("--games", metavar="A,B", help="these games only")
+    paper.add_argument("--seeds", help="so many from 0, or a list such as 3,5-7")
+    paper.add_argument("--steps", type=int, metavar="N", help="of each run")
+    paper.add_argument("--jobs", type=int, metavar="N", help="runs at the same time (default: one a core)")
+    paper.add_argument("--engine", choices=("local", "ray"), help="processes here, or a Ray cluster (default: local)")
+    paper.add_argument("--results", type=Path, metavar="DIR", help="overview: of runs that are there, or a runs.csv")
+    paper.add_argument("--retry-failed", action="store_true", help="try again what has failed before")
+    paper.set_defaults(address=None)
     return parser
 
 
@@ -510,8 +531,44 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _engine(options: argparse.Namespace, folder: Path) -> Engine:
-    if options.engine == "local":
+    if options.engine in (None, "local"):
         return LocalEngine(folder, options.jobs, options.retry_failed)
     from nait.experiments.ray_engine import RayEngine
 
     return RayEngine(folder, options.jobs, options.retry_failed, options.address)
+
+
+PAPER_OPTIONS = ("games", "seeds", "steps", "jobs", "engine", "results")
+
+
+def _paper(options: argparse.Namespace) -> int:
+    if options.name == registry.LIST:
+        print("\n".join(registry.listed()))
+        return 0
+    experiment = registry.find(options.name, [name for name in PAPER_OPTIONS if getattr(options, name) is not None])
+    if options.jobs is not None and options.jobs < 1:
+        raise NaitError(f"--jobs must be at least 1, not {options.jobs}")
+    if options.steps is not None and options.steps < 1:
+        raise NaitError(f"--steps must be at least 1, not {options.steps}")
+    request = Request(
+        out=options.out or Path("paper") / f"{options.name}{'-quick' if options.quick else ''}",
+        engine=lambda folder: _engine(options, folder),
+        quick=options.quick,
+        retry_failed=options.retry_failed,
+        games=tuple(game for game in (options.games or "").split(",") if game),
+        seeds=parse_seeds(options.seeds) if options.seeds is not None else (),
+        steps=options.steps,
+        results=options.results,
+    )
+    try:
+        path, page = perform(experiment, request)
+    except Unfinished as left:
+        print(f"nait: stopped: {left}; the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    print(f"{path} shows it; the figures are in {request.out / 'figures'}")
+    if page.failed:
+        print(
+            f"nait: {page.failed} runs failed; {path} and their error.log say more, --retry-failed tries them again",
+            file=sys.stderr,
+        )
+    return 1 if page.failed else 0

@@ -50,13 +50,14 @@ class Config:
     update: str = hyper(
         "intertrace",
         "Q_IT",
-        "write targets while the episode runs, or Monte-Carlo returns at its end",
-        ("intertrace", "monte_carlo"),
+        "write targets while the episode runs, or Monte-Carlo returns at its end; maximum keeps the best return met",
+        ("intertrace", "monte_carlo", "maximum"),
     )
     index: str = hyper(
         "native",
         "L",
-        "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else)",
+        "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else, "
+        "and with update=maximum)",
         ("native", "hnswlib", "flat", "kdtree"),
     )
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
@@ -122,6 +123,11 @@ class Config:
                 f"not {self.state_dim}"
             )
         object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
+
+    @property
+    def native(self) -> bool:
+        """Whether the C++ core may serve: it is asked for, and knows the update."""
+        return self.index == "native" and self.update != "maximum"
 
     def epsilon_at(self, step: int) -> float:
         """The chance of a random action at environment step `step`."""

@@ -176,11 +176,18 @@ class Memory:
         return ids
 
     def update(self, ids: Ids, targets: Values) -> None:
-        """Algorithm 2 for distinct entries: M <- M' + alpha (target - M') where M' has the pair, else target."""
+        """Algorithm 2 for distinct entries: M <- M' + alpha (target - M') where M' has the pair, else target.
+
+        With `update="maximum"` a pair keeps the best it has had instead, M <- max(M', target), as in model-free
+        episodic control.
+        """
         known = ids < self._frozen_count
         old, frozen = ids[known], self._frozen[ids[known]]
         self._values[ids] = targets
-        self._values[old] = frozen + self._config.alpha * (targets[known] - frozen)
+        if self._config.update == "maximum":
+            self._values[old] = np.maximum(frozen, targets[known])
+        else:
+            self._values[old] = frozen + self._config.alpha * (targets[known] - frozen)
         self._touched.append(old)
 
     # Saving

@@ -170,6 +170,6 @@ class NativeMemory:
 
 def make_memory(n_actions: int, representation: Representation, config: Config) -> Memory | NativeMemory:
     """The memory that `config.index` asks for; the native one needs the native representation's integer states."""
-    if config.index == "native" and isinstance(representation, NativeDCT):
+    if config.native and isinstance(representation, NativeDCT):
         return NativeMemory(n_actions, representation.dim, representation.UNIT, config)
     return Memory(n_actions, representation.dim, config)

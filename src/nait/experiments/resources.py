@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from nait.config import Config
+from nait.envs import is_game
 from nait.experiments.plan import Job
 
 # Read by the libraries behind NumPy when they are loaded.
@@ -13,6 +15,7 @@ PROCESS_BYTES = 150e6
 # Of a process at its peak, which is while it writes a checkpoint: the index, the arrays of the file and
 # what the allocator keeps of both. Measured on Alien at 52,000 states, and at 26,000 with hnswlib.
 NATIVE_STATE_BYTES, OTHER_STATE_BYTES = 2600, 5000
+DEFAULT_DIM, FRAME_DIM = 289, 4 * 84 * 84
 CGROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
     (
@@ -34,8 +37,13 @@ def cores() -> int:
 
 def needed_memory(job: Job) -> float:
     """Bytes of a run at its peak, if every step stores a state."""
-    native = job.overrides.get("index", "native") == "native"
-    return PROCESS_BYTES + job.steps * (NATIVE_STATE_BYTES if native else OTHER_STATE_BYTES)
+    config = Config(**job.settings.hyperparameters)
+    a_state: float = OTHER_STATE_BYTES
+    if config.native and config.representation == "dct":
+        a_state = NATIVE_STATE_BYTES
+    elif config.representation == "identity" and is_game(job.game):  # whole frames
+        a_state = OTHER_STATE_BYTES * FRAME_DIM / DEFAULT_DIM
+    return PROCESS_BYTES + job.steps * a_state
 
 
 def available_memory(root: Path = Path("/")) -> float | None:

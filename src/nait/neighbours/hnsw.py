@@ -39,6 +39,11 @@ class HnswIndex:
         self._index.add_items(states, ids)
         self._count = needed
 
+    def set_ef(self, ef_search: int) -> None:
+        """Search with so many candidates from now on; the graph stays as it is."""
+        self._index.set_ef(ef_search)
+        self._ef_search = ef_search
+
     def search(self, state: States, k: int) -> tuple[Ids, Distances]:
         k = min(k, self._count)
         if k == 0:

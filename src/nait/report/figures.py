@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def aggregates(rows: Sequence[Row]) -> Figure:
         for place, row in enumerate(rows):
             estimate = row.estimates[statistic]
             if estimate is not None:
-                _interval(axes, place, estimate, row.entry, row.entry.number)
+                interval(axes, place, estimate, row.entry, row.entry.number)
         better = "lower is better" if statistic == "optimality gap" else "higher is better"
         axes.set_title(f"{statistic}\n({better})")
         axes.set_xlabel(HNS if statistic != "optimality gap" else "gap to a human's score")
@@ -131,7 +132,7 @@ def improvement(study: Study) -> Figure | None:
     axes = figure.subplots()
     labels = [entry.label for entry in study.entries]
     for place, found in enumerate(shown):
-        _interval(axes, place, found.estimate, None, labels.index(found.ours))
+        interval(axes, place, found.estimate, None, labels.index(found.ours))
     several = len({found.ours for found in shown}) > 1
     names = [f"{_brief(f.ours)} over {_brief(f.other.label)}" if several else _brief(f.other.label) for f in shown]
     axes.set_yticks(range(number), names)
@@ -199,7 +200,7 @@ def by_game(study: Study) -> Figure | None:
             if game in entry.scores:
                 (runs,) = entry.normalised([game])
                 estimate = comparison.game_estimate(runs, study.seed)
-                _interval(axes, place + offset, estimate, entry, number, size=5)
+                interval(axes, place + offset, estimate, entry, number, size=5)
     for place in range(0, len(games), 2):
         axes.axhspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0, zorder=0)
     axes.grid(axis="y", visible=False)
@@ -221,21 +222,24 @@ def by_game(study: Study) -> Figure | None:
     bent = _bend_beyond_one(axes)
     axes.set_xlabel(f"{HNS} (linear up to 1, then logarithmic)" if bent else HNS)
     handles = [
-        _dot(style.colour(number), entry.label, style.marker(number))
+        dot(style.colour(number), entry.label, style.marker(number))
         for number, entry in enumerate(study.entries)
         if entry.scores
     ]
     budget = steps_name(comparison.paper_budget(study.budget))
     handles += [
-        _diamond(f"paper, {budget} steps"),
+        diamond(f"paper, {budget} steps"),
         Line2D([], [], color=style.HUMAN, linestyle="--", label="a human's"),
     ]
-    _legend(figure, handles)
+    legend(figure, handles)
     return figure
 
 
-def learning(study: Study) -> Figure | None:
-    """Median and mean human-normalised score over games as the training goes on."""
+def learning(study: Study, levels: Mapping[str, tuple[float, float]] = MappingProxyType({})) -> Figure | None:
+    """Median and mean human-normalised score over games as the training goes on.
+
+    :param levels: of other methods to draw as lines, their median and mean by name
+    """
     timed = [(number, column, _hns_curves(column)) for number, column in enumerate(study.columns)]
     drawn = [(number, column, found) for number, column, found in timed if found is not None]
     if not drawn:
@@ -261,13 +265,16 @@ def learning(study: Study) -> Figure | None:
             listed = [game for game in games if game in paper.scores]
             if budget <= 1.001 * last and listed:
                 value = float(statistic([_mean_hns(paper, game) for game in listed]))
-                axes.plot(budget, value, **_DIAMOND, clip_on=False, zorder=4)
+                axes.plot(budget, value, **DIAMOND, clip_on=False, zorder=4)
+        for place, (label, values) in enumerate(levels.items()):
+            level = values[0 if name == "median" else 1]
+            axes.axhline(level, color=style.GREY, linestyle=style.DASHES[1 + place % 2], label=label)
         axes.set_title(f"{name} over games")
         axes.set_xlabel("steps")
         axes.set_ylabel(HNS)
-        _step_axis(axes, last)
+        step_axis(axes, last)
     handles, _ = panels[0].get_legend_handles_labels()
-    _legend(figure, [*handles, _diamond("paper, final")])
+    legend(figure, [*handles, diamond("paper, final")])
     return figure
 
 
@@ -285,13 +292,13 @@ def curves(study: Study) -> Figure | None:
         handles.append(Patch(color=style.GREY, alpha=0.3, linewidth=0, label="95 % interval"))
     handles += [
         Line2D([], [], color=style.HUMAN, linestyle="--", linewidth=1, label="a human's"),
-        _diamond("paper, final"),
+        diamond("paper, final"),
     ]
     across = min(PANELS, len(games))
     down = -(-len(games) // across)
     figure = Figure(figsize=(style.WIDTH, 1.0))
     above = 0.55 + 0.19 * -(-len(handles) // _legend_columns(figure, handles))  # inches: title and legend
-    height = above + 1.85 * down + 0.45
+    height = above + (1.85 if len(games) > 1 else 3.2) * down + 0.45
     figure.set_size_inches(style.WIDTH, height)
     places = {
         "left": 0.075,
@@ -307,7 +314,7 @@ def curves(study: Study) -> Figure | None:
     for axes in panels.flat[max(0, len(games) - across) : len(games)]:  # the lowest of each column of panels
         axes.set_xlabel("steps")
     figure.supylabel("score of the last five episodes", fontsize=10, x=0.012)
-    _legend(figure, handles, loc="upper center")
+    legend(figure, handles, loc="upper center")
     return figure
 
 
@@ -339,12 +346,12 @@ def walltime(study: Study) -> Figure | None:
         axes.set_ylabel(HNS)
         axes.set_ylim(bottom=0 if axes.get_ylim()[0] > -0.05 else None)
     handles = [
-        _dot(style.colour(number), f"{column.label}, one CPU thread", style.marker(number))
+        dot(style.colour(number), f"{column.label}, one CPU thread", style.marker(number))
         for number, (column, speed_) in enumerate(zip(study.columns, measured, strict=True))
         if speed_ is not None
     ]
-    handles += [_dot(style.GREY, "published, GPU node", "s"), _diamond("paper, one CPU thread")]
-    _legend(figure, handles)
+    handles += [dot(style.GREY, "published, GPU node", "s"), diamond("paper, one CPU thread")]
+    legend(figure, handles)
     return figure
 
 
@@ -389,7 +396,7 @@ def walltime_of_game(study: Study) -> Figure | None:
     axes.set_xlabel("minutes of training")
     axes.set_ylabel("score, mean of the last five episodes")
     axes.set_xlim(left=0)
-    _legend(figure, axes.get_legend_handles_labels()[0])
+    legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -473,7 +480,7 @@ def _draw_curves(axes: Any, game: str, study: Study) -> None:
     known = atari57().get(game)
     if known is not None:
         marks = {budget: value for budget, value in known.paper.items() if budget <= 1.001 * last}
-        axes.plot(list(marks), list(marks.values()), **_DIAMOND, clip_on=False, zorder=4)
+        axes.plot(list(marks), list(marks.values()), **DIAMOND, clip_on=False, zorder=4)
         highest, lowest = max([highest, *marks.values()]), min([lowest, *marks.values()])
     if known is not None and np.isfinite(highest):
         if known.human <= highest + 0.6 * (highest - lowest):
@@ -485,10 +492,10 @@ def _draw_curves(axes: Any, game: str, study: Study) -> None:
     axes.tick_params(labelsize=8.5)
     axes.locator_params(axis="y", nbins=4)
     axes.yaxis.set_major_formatter(_thousands)
-    _step_axis(axes, last)
+    step_axis(axes, last)
 
 
-_DIAMOND: dict[str, Any] = {
+DIAMOND: dict[str, Any] = {
     "linestyle": "none",
     "marker": "D",
     "markersize": 5,
@@ -497,7 +504,7 @@ _DIAMOND: dict[str, Any] = {
 }
 
 
-def _interval(
+def interval(
     axes: Any, place: float, estimate: Estimate, entry: Entry | None, number: int = 0, size: float = 6.5
 ) -> None:
     """A row's point and interval: of a published entry, or of our column of that number."""
@@ -548,7 +555,7 @@ _LABELS = {
 
 def _labelled_point(axes: Any, minutes: float, value: float, name: str, statistic: str) -> None:
     if name == "NAIT":
-        axes.plot(minutes, value, **{**_DIAMOND, "markersize": 8}, zorder=3)
+        axes.plot(minutes, value, **{**DIAMOND, "markersize": 8}, zorder=3)
         return
     axes.plot(minutes, value, marker="s", markersize=7, color=style.GREY, linestyle="none", zorder=3)
     right, up, side = _LABELS.get((name, statistic), (8, 0, "left"))
@@ -565,10 +572,18 @@ def _time_axis(axes: Any) -> None:
     axes.minorticks_off()
 
 
-def _step_axis(axes: Any, last: float) -> None:
+def step_axis(axes: Any, last: float) -> None:
+    """Steps from 0, in thousands."""
     axes.set_xlim(0, last)
     axes.locator_params(axis="x", nbins=2)
     axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+
+
+def rate_axis(axes: Any) -> None:
+    """Steps a second on a logarithmic scale."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, _: "")
 
 
 def _short(steps: float) -> str:
@@ -605,7 +620,7 @@ def _colour(entry: Entry) -> str:
     return style.colour(entry.number) if entry.ours else style.GREY
 
 
-def _legend(figure: Figure, handles: Sequence[Any], loc: Any = "outside upper center") -> None:
+def legend(figure: Figure, handles: Sequence[Any], loc: Any = "outside upper center") -> None:
     """Above the panels, in as many columns as fit."""
     for handle in handles:
         handle.set_label(_brief(str(handle.get_label())))
@@ -621,12 +636,14 @@ def _brief(label: str) -> str:
     return label if len(label) <= LONGEST else f"{label[: LONGEST // 2]}\u2026{label[1 - LONGEST // 2 :]}"
 
 
-def _dot(colour: str, label: str, marker: str = "o") -> Line2D:
+def dot(colour: str, label: str, marker: str = "o") -> Line2D:
+    """An entry of a legend."""
     return Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=7, label=label)
 
 
-def _diamond(label: str) -> Line2D:
-    return Line2D([], [], label=label, **_DIAMOND)
+def diamond(label: str) -> Line2D:
+    """An entry of a legend for the paper's own figures."""
+    return Line2D([], [], label=label, **DIAMOND)
 
 
 def _mean_hns(entry: Entry, game: str) -> float:

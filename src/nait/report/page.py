@@ -182,9 +182,9 @@ def to_html(found: Sequence[Section]) -> str:
     )
 
 
-def to_markdown(found: Sequence[Section]) -> str:
+def to_markdown(found: Sequence[Section], title: str = TITLE) -> str:
     """The same as text, with links to the figures' files."""
-    lines = [f"# {TITLE}", ""]
+    lines = [f"# {_escaped(title)}", ""]
     for section in found:
         lines += [f"## {section.title}", ""]
         for text in section.texts:

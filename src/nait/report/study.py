@@ -77,14 +77,22 @@ def study(paths: Sequence[Path], against: str | None = None, seed: int = 0) -> S
         compared = [entry for entry, other in zip(entries, theirs, strict=True) if not other]
     else:
         baselines = [*(entries[:1] if len(entries) > 1 else []), *others]
+    found = of_columns(columns, [line for source in sources for line in source.damaged], seed)
+    return replace(found, improvements=_improvements(compared, baselines, seed))
+
+
+def of_columns(columns: Sequence[Column], damaged: Sequence[str] = (), seed: int = 0) -> Study:
+    """The columns and the published methods over the games that all of the columns have; no improvements."""
+    entries = comparison.ours(columns)
+    others = comparison.others(next((column.budget for column in columns if column.budget is not None), None))
     scored = [entry for entry in entries if any(game in atari57() for game in entry.scores)]
     return Study(
-        columns=columns,
-        damaged=[line for source in sources for line in source.damaged],
+        columns=list(columns),
+        damaged=list(damaged),
         entries=entries,
         others=others,
         sets=[(games, _rows(games, scored, others, seed)) for games in comparison.game_sets(scored)],
-        improvements=_improvements(compared, baselines, seed),
+        improvements=[],
         seed=seed,
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nait.errors import NaitError
-from nait.report.figures import pictures
+from nait.report.figures import Picture, pictures
 from nait.report.page import sections, to_html, to_markdown
 from nait.report.study import Study, study
 
@@ -26,16 +26,26 @@ def write_report(
     told = study(paths, against, seed)
     drawn = pictures(told)
     parts = sections(told, drawn)
-    files = {f"figures/{picture.name}.png": picture.png for picture in drawn}
-    files |= {f"figures/{picture.name}.svg": picture.svg for picture in drawn}
+    files = picture_files(drawn)
     files |= {"tables.md": to_markdown(parts).encode(), "index.html": to_html(parts).encode()}
+    put(folder, files)
+    return folder / "index.html", told
+
+
+def picture_files(drawn: Sequence[Picture]) -> dict[str, bytes]:
+    """Every picture's two files by name."""
+    files = {f"figures/{picture.name}.png": picture.png for picture in drawn}
+    return files | {f"figures/{picture.name}.svg": picture.svg for picture in drawn}
+
+
+def put(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder and its `figures`, each whole or not at all."""
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             _write(folder / name, content)
     except OSError as error:
         raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
-    return folder / "index.html", told
 
 
 def _write(path: Path, content: bytes) -> None:

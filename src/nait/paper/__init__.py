@@ -1,0 +1,1 @@
+"""The paper's other experiments, each one command: `nait paper NAME`."""

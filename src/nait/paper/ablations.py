@@ -1,0 +1,151 @@
+"""The table of ablations: what each part of the agent adds to its score and to its speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from nait.experiments.run import LOG_EVERY
+from nait.experiments.suites import atari100k
+from nait.paper.experiment import Experiment, Page, Request
+from nait.paper.figures import medians, picture
+from nait.paper.suite import Size, Variant, about, run_variants
+from nait.paper.tables import rate
+from nait.report import style
+from nait.report.aggregates import Estimate
+from nait.report.figures import HNS, diamond, dot, legend, rate_axis
+from nait.report.page import Section
+from nait.report.results import Column
+from nait.report.tables import NONE, OURS, PLAIN, PUBLISHED, Table, hns, interval, speed_of, steps_name
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """A row of the paper's table: its median HNS and steps a second, None where it gives none."""
+
+    component: str
+    replacement: str
+    settings: dict[str, Any]
+    score: float | None
+    itr_s: float | None
+    speed_only: bool = False
+
+    @property
+    def label(self) -> str:
+        """In a few words."""
+        return f"{self.component}: {self.replacement}" if self.replacement else self.component
+
+
+ABLATIONS = (
+    Ablation("NAIT", "", {}, 0.312, 163.4),
+    Ablation("NAIT on hnswlib", "", {"index": "hnswlib"}, None, None),
+    Ablation("DCT projection", "very sparse", {"representation": "very_sparse"}, 0.215, 121.3),
+    Ablation("DCT projection", "sparse", {"representation": "sparse"}, 0.281, 91.4),
+    Ablation("DCT projection", "none", {"representation": "identity"}, None, 1.5, speed_only=True),
+    Ablation("tie-break", "uniform", {"tie_break": "uniform"}, 0.121, 125.3),
+    Ablation("inter-trace update", "Monte-Carlo", {"update": "monte_carlo"}, 0.136, 141.2),
+    Ablation("tricubic kernel", "mean", {"kernel": "uniform"}, 0.284, 161.4),
+    Ablation("HNSW", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
+)
+FULL = Size(tuple(atari100k()), seeds=10, steps=100_000, speed_steps=5000)
+QUICK = Size(("MsPacman",), seeds=1, steps=2500, episodes=2, speed_steps=2000)
+
+
+def make(request: Request) -> Page:
+    """Run the variants; a table beside the paper's, and the same as a figure."""
+    variants = [Variant(row.label, row.settings, row.speed_only) for row in ABLATIONS]
+    outcome = run_variants("ablations", request, variants, FULL, QUICK)
+    whole = [outcome.columns[row.label] for row in ABLATIONS if row.label in outcome.columns and not row.speed_only]
+    scores = medians(whole)
+    rows = [_cells(row, outcome.columns.get(row.label), scores.get(row.label)) for row in ABLATIONS]
+    few = next(
+        (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None
+    )
+    headings = [("component", PLAIN), ("replaced by", PLAIN)]
+    headings += [("median HNS", OURS), ("median HNS", PUBLISHED), ("steps/s", OURS), ("steps/s", PUBLISHED)]
+    drawn = picture(
+        "ablations",
+        "Median human-normalised score with its 95 % interval, and steps a second. Diamonds: the paper's.",
+        lambda: draw(outcome.columns, scores),
+    )
+    texts = (
+        "Random projections and raw frames are no states of the native index: these variants search with hnswlib, and "
+        "their speed is to be compared with that of NAIT on hnswlib.",
+        f"Raw frames and the KD-tree were run for {steps_name(few)} steps and for their speed alone, that of the last "
+        "1,000. Both slow down as the memory grows, so whole runs are slower still.",
+        "The paper's figures are over the 26 games after 100k steps, on an AWS c5d.24xlarge.",
+    )
+    table = Table("ablations", "Ablations", headings, [(PLAIN, row) for row in rows])
+    return Page([about(outcome, *texts), Section("Ablations", parts=[table, *drawn])], failed=outcome.failed)
+
+
+def _cells(row: Ablation, column: Column | None, score: Estimate | None) -> list[str]:
+    return [
+        row.component,
+        row.replacement or NONE,
+        interval(score, hns),
+        NONE if row.score is None else hns(row.score),
+        NONE if column is None else rate(_speed(row, column)),
+        NONE if row.itr_s is None else f"{row.itr_s:g}",
+    ]
+
+
+def _speed(row: Ablation, column: Column) -> float | None:
+    """Steps a second; of a variant that is run for its speed alone, those at the end, when its memory is searched."""
+    late = [
+        LOG_EVERY / (run.curve.seconds[-1] - run.curve.seconds[-2])
+        for run in column.done
+        if row.speed_only and run.curve is not None and run.curve.seconds is not None and len(run.curve.seconds) > 1
+    ]
+    whole = speed_of(column)
+    return float(median(late)) if late else whole[0] if whole else None
+
+
+def draw(columns: Mapping[str, Column], scores: Mapping[str, Estimate]) -> Figure:
+    """Scores on the left, speeds on the right, a row an ablation."""
+    figure = Figure(figsize=(style.WIDTH, 1.4 + 0.36 * len(ABLATIONS)), layout="constrained")
+    panels: Any = figure.subplots(1, 2, sharey=True)
+    speeds = {
+        row.label: found
+        for row in ABLATIONS
+        if row.label in columns and (found := _speed(row, columns[row.label])) is not None
+    }
+    for place, row in enumerate(ABLATIONS):
+        score = scores.get(row.label)
+        if score is not None:
+            _point(panels[0], place, score)
+        if row.label in speeds:
+            _point(panels[1], place, Estimate(speeds[row.label]))
+    _diamonds(panels[0], [row.score for row in ABLATIONS])
+    _diamonds(panels[1], [row.itr_s for row in ABLATIONS])
+    panels[0].set_yticks(range(len(ABLATIONS)), [row.label for row in ABLATIONS])
+    panels[0].set_ylim(len(ABLATIONS) - 0.5, -0.5)
+    panels[0].set_xlabel(f"median {HNS}")
+    panels[1].set_xlabel("steps a second, one thread")
+    rate_axis(panels[1])
+    legend(figure, [dot(style.colour(0), "ours, measured"), diamond("the paper's")])
+    return figure
+
+
+def _point(axes: Any, place: int, estimate: Estimate) -> None:
+    if estimate.low is not None and estimate.high is not None:
+        axes.plot([estimate.low, estimate.high], [place, place], color=style.colour(0), linewidth=2.6, alpha=0.5)
+    axes.plot(estimate.value, place, marker="o", markersize=7, color=style.colour(0), linestyle="none")
+
+
+def _diamonds(axes: Any, values: Sequence[float | None]) -> None:
+    places = [place for place, value in enumerate(values) if value is not None]
+    known = [value for value in values if value is not None]
+    axes.plot(known, places, linestyle="none", marker="D", markerfacecolor="none", markeredgecolor=style.PAPER)
+
+
+EXPERIMENT = Experiment(
+    "ablations",
+    "what the representation, the tie-break, the update, the kernel and the index add to score and speed",
+    "1,820 runs of 100k steps: days of one core, hours of a node",
+    make,
+)

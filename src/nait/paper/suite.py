@@ -1,0 +1,132 @@
+"""Variants of the agent through the benchmark's suite: what is missing is run, all of it is read back as columns.
+
+Every variant's runs lie in one store, under the names that `nait bench` would give them. So experiments
+that are given the same folder share the runs that they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nait.experiments.bench import Bench, look, prepare
+from nait.experiments.overview import Overview, Standing
+from nait.experiments.plan import Job, Suite, make_jobs
+from nait.experiments.store import read, write_csv
+from nait.paper.experiment import Request, Unfinished
+from nait.report.page import Section
+from nait.report.results import Column, Source, read_source
+from nait.report.tables import ranges, steps_name
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to set the agent or the games."""
+
+    label: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What differs from the defaults."""
+    speed_only: bool = False
+    """Too slow for whole runs: a few steps of one seed tell its speed, and its score nothing."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run of every variant."""
+
+    games: tuple[str, ...]
+    seeds: int
+    steps: int
+    episodes: int = 50
+    """Of each evaluation."""
+    speed_steps: int = 5000
+    """Of variants that are run for their speed only."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The runs of all variants."""
+
+    columns: dict[str, Column]
+    """By the variant's label; a variant without a finished run has none."""
+    description: str
+    warnings: list[str]
+    failed: int
+
+
+def run_variants(name: str, request: Request, variants: Sequence[Variant], full: Size, quick: Size) -> Outcome:
+    """Run what is missing of every variant.
+
+    :param name: of the experiment
+    """
+    size = quick if request.quick else full
+    games = tuple(dict.fromkeys(request.games)) or size.games
+    seeds = request.seeds or tuple(range(size.seeds))
+    size = replace(size, games=games, steps=request.steps or size.steps)
+    jobs = {variant.label: _jobs(name, variant, size, seeds) for variant in variants}
+    standing = run_jobs(name, request, [job for mine in jobs.values() for job in mine])
+    write_csv(request.out / "runs.csv", read(request.out))
+    source = read_source(request.out)
+    columns = {label: _column(source, label, mine) for label, mine in jobs.items()}
+    description = (
+        f"{_listed(games)}, seed{'s' * (len(seeds) > 1)} {ranges(seeds)}, {steps_name(size.steps)} steps, "
+        f"{size.episodes} evaluation episode{'s' * (size.episodes > 1)} a run."
+    )
+    return Outcome(
+        {label: column for label, column in columns.items() if column.done},
+        description,
+        _warnings(request, standing),
+        len(standing.failed),
+    )
+
+
+def run_jobs(name: str, request: Request, jobs: Sequence[Job]) -> Standing:
+    """Bring all jobs to their records in `request.out`."""
+    overview = Overview(request.out, f"paper {name}")
+    unlike = {job.name: job for job in jobs}  # variants may have runs in common
+    standing = look(request.out, list(unlike.values()), retry_failed=request.retry_failed, tell=overview.note)
+    prepare(request.out)
+    if standing.open() and not Bench(request.out, standing, request.engine(request.out), overview).run():
+        raise Unfinished(f"{len(standing.open())} of {len(unlike)} runs are left")
+    return standing
+
+
+def _jobs(name: str, variant: Variant, size: Size, seeds: Sequence[int]) -> list[Job]:
+    few = variant.speed_only
+    return make_jobs(
+        Suite(name, size.games),
+        seeds[:1] if few else seeds,
+        [variant.settings],
+        steps=min(size.speed_steps, size.steps) if few else size.steps,
+        episodes=1 if few else size.episodes,
+        keep_checkpoints=False,  # those of hundreds of finished runs fill a disk
+    )
+
+
+def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
+    """The runs of these jobs, without scores beyond what was asked for."""
+    wanted = {(job.setting, job.game, job.seed): job.steps for job in jobs}
+    found = []
+    for run in source.runs:
+        steps = wanted.get((run.setting, run.game, run.seed))
+        if steps is not None:
+            scores = {count: score for count, score in run.scores.items() if count <= steps}
+            found.append(replace(run, scores=scores))
+    return Column(label, source.path, jobs[0].setting, found)
+
+
+def _warnings(request: Request, standing: Standing) -> list[str]:
+    lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
+    if request.quick:
+        lines.append("A quick version: it shows how the figure is made. So few steps and games prove nothing.")
+    return lines
+
+
+def _listed(games: Sequence[str]) -> str:
+    return ", ".join(games) if len(games) <= 3 else f"{len(games)} games"
+
+
+def about(outcome: Outcome, *texts: str) -> Section:
+    """The first section of a page: what was run, and what to know before reading on."""
+    return Section("What was run", [outcome.description, *texts], outcome.warnings)

@@ -1,0 +1,50 @@
+"""Tables that several experiments have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nait.paper.figures import Sweep, medians
+from nait.report.aggregates import aggregate
+from nait.report.comparison import Entry
+from nait.report.results import Column
+from nait.report.study import of_columns
+from nait.report.tables import NONE, OURS, PLAIN, Table, aggregates_table, hns, interval, speed_of
+
+
+def rate(value: float | None) -> str:
+    """Steps a second."""
+    return NONE if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
+
+
+def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
+    """Median and mean HNS and the speed of every value of each hyperparameter."""
+    rows = []
+    for sweep in sweeps:
+        estimates = medians([column for _, column in sweep.values])
+        for value, column in sweep.values:
+            marked = f"{value} (the paper's)" if value == sweep.default else value
+            games = [game for game in column.games() if column.label in estimates]
+            mean = aggregate(Entry("", True, column.scores()).normalised(games))["mean"] if games else None
+            cells = [sweep.symbol, marked, interval(estimates.get(column.label), hns), interval(mean, hns)]
+            speed = speed_of(column)
+            rows.append((OURS, [*cells, rate(speed[0] if speed else None)]))
+    headings = ["hyperparameter", "value", "median HNS", "mean HNS", "steps/s"]
+    return Table(name, title, [(heading, PLAIN) for heading in headings], rows)
+
+
+def comparison_table(name: str, title: str, columns: Sequence[Column]) -> list[Table]:
+    """Median, mean, IQM and optimality gap of our columns and the paper's NAIT, for each set of games."""
+    return [
+        aggregates_table(
+            f"{name}{number or ''}",
+            f"{title} over {games.title}",
+            [row for row in rows if row.entry.ours or row.entry.label.startswith("NAIT")],
+        )
+        for number, (games, rows) in enumerate(of_columns(columns).sets)
+    ]
+
+
+def plain_table(name: str, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Cells under headings, all of them ours."""
+    return Table(name, title, [(heading, PLAIN) for heading in headings], [(PLAIN, list(row)) for row in rows])

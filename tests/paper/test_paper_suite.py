@@ -1,0 +1,181 @@
+"""The experiments that go through the suite: real small runs for a few, records made up for the whole figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from inline_engine import InlineEngine
+
+from nait.experiments import resources, store
+from nait.experiments.plan import Suite, make_jobs
+from nait.experiments.store import Record
+from nait.paper import ablations, registry, runs, settings, suite, sweeps
+from nait.paper.experiment import Request, Unfinished, perform
+from nait.paper.suite import Size, Variant
+from nait.report.results import columns_of, read_source
+
+GAMES = ("MsPacman", "Freeway", "Breakout")
+TINY = Size(("MsPacman",), seeds=1, steps=200, episodes=1, speed_steps=60)
+
+
+class NoEngine:
+    """Every run must be in the store already."""
+
+    def __init__(self, folder: Path) -> None:
+        pytest.fail("there is nothing left to run")
+
+
+def request(out: Path, engine: Any = InlineEngine, **more: Any) -> Request:
+    return Request(out=out, engine=engine, quick=True, **more)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path) -> Path:
+    """Fill a store with made-up records for every job of an experiment, so that only the drawing is left."""
+
+    def fill(name: str, request: Request, jobs: Any) -> Any:
+        (request.out / "records").mkdir(parents=True, exist_ok=True)
+        for job in jobs:
+            made = synthetic.record(job.game, job.seed, milestones=job.milestones, setting=job.setting)
+            store.write(request.out, replace(made, name=job.name, suite=job.suite, steps=job.steps))
+        return real(name, replace(request, engine=NoEngine), jobs)
+
+    real = suite.run_jobs
+    monkeypatch.setattr(suite, "run_jobs", fill)
+    path, _ = perform(registry.EXPERIMENTS[name], request(folder / name, games=GAMES, seeds=(0, 1), steps=100_000))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "figures"),
+    [
+        ("ablations", ["ablations"]),
+        ("sensitivity", ["sensitivity_scores", "sensitivity_speed"]),
+        ("ef", ["ef_scores", "ef_speed"]),
+        ("discount", ["discount", "discount_freeway"]),
+        ("clipping", ["clipping_learning", "clipping_scores"]),
+        ("mfec", ["mfec_learning", "mfec_scores"]),
+        ("long-run", ["long_run", "long_run_games"]),
+        ("speed", ["speed"]),
+        ("overview", ["overview"]),
+    ],
+)
+def test_every_figure_and_table_is_drawn(
+    name: str, figures: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pretend(monkeypatch, name, tmp_path)
+    drawn = sorted(p.name for p in (path.parent / "figures").iterdir())
+    assert drawn == sorted(f"{figure}.{kind}" for figure in figures for kind in ("png", "svg"))
+    assert all((path.parent / "figures" / file).stat().st_size > 5000 for file in drawn)
+    text = path.read_text()
+    assert all(f"(figures/{figure}.png)" in text for figure in figures)
+    assert "3" in text.split("What was run")[1]
+    assert "\n|---|" in text
+    assert "nan" not in text
+
+
+def test_the_ablations_run_and_stand_beside_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablations, "QUICK", TINY)
+    shown = [ablations.ABLATIONS[place] for place in (0, 3, 4, 5, 8)]
+    monkeypatch.setattr(ablations, "ABLATIONS", shown)
+    path, page = perform(registry.EXPERIMENTS["ablations"], request(tmp_path / "a"))
+    assert page.failed == 0
+    rows = [line for line in path.read_text().splitlines() if line.startswith(("| NAIT", "| DCT", "| HNSW", "| tie"))]
+    cells = {tuple(row.split(" | ")[:2]): row.split(" | ") for row in rows}
+    assert cells["| HNSW", "KD-tree"][2] == "–"  # noqa: RUF001 (no score: it is run for its speed)
+    assert float(cells["| HNSW", "KD-tree"][4].replace(",", "")) > 0
+    assert cells["| DCT projection", "sparse"][3] == "0.281"
+    assert float(cells["| tie-break", "uniform"][2]) > -1
+    records = {record.setting: record for record in store.read(tmp_path / "a")}
+    assert len(records) == len(ablations.ABLATIONS)
+    assert records["representation=identity"].steps == 60
+    assert records["tie_break=uniform"].steps == 200
+    assert not list((tmp_path / "a" / "runs").glob("*/checkpoint.nait"))
+    perform(registry.EXPERIMENTS["ablations"], request(tmp_path / "a", engine=NoEngine))
+
+
+def test_the_speed_of_a_slow_variant_is_that_of_its_last_thousand_steps(tmp_path: Path) -> None:
+    """2,000 steps whose first half took 1 second and whose second took 10."""
+    made = synthetic.record("MsPacman", 0, milestones=(2000,))
+    curve = replace(made.curve, steps=(1000, 2000), score5=(None, 1.0), states=(1, 2), seconds=(1.0, 11.0))
+    (tmp_path / "records").mkdir()
+    store.write(tmp_path, replace(made, curve=curve))
+    (column,) = columns_of([read_source(tmp_path)])
+    slow, whole = ablations.ABLATIONS[-1], ablations.ABLATIONS[0]
+    assert ablations._speed(slow, column) == 100.0
+    assert ablations._speed(whole, column) == made.scores[0].itr_s
+
+
+def test_mfec_is_a_configuration_of_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "QUICK", TINY)
+    path, _ = perform(registry.EXPERIMENTS["mfec"], request(tmp_path))
+    (mfec,) = (record for record in store.read(tmp_path) if record.setting)
+    assert (mfec.config["k"], mfec.config["state_dim"], mfec.config["update"]) == (11, 64, "maximum")
+    assert mfec.config["epsilon"] == 0.005
+    assert "update=maximum" in path.read_text()
+
+
+def test_walltime_shows_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "WALL_QUICK", replace(TINY, steps=1000, seeds=2))
+    path, _ = perform(registry.EXPERIMENTS["walltime"], request(tmp_path))
+    svg = (tmp_path / "figures" / "walltime.svg").read_text()
+    assert "nait, 2 runs" in svg
+    assert "SPR after 100k steps" in svg
+    assert "This machine:" in path.read_text()
+
+
+def test_the_overview_takes_results_that_are_there(tmp_path: Path) -> None:
+    results = Path(__file__).parents[2] / "results" / "preview" / "runs.csv"
+    path, _ = perform(registry.EXPERIMENTS["overview"], request(tmp_path, engine=NoEngine, results=results))
+    assert "26 games, seeds 0-1" in path.read_text()
+    assert not (tmp_path / "records").exists()
+    assert "SPR (augmented)" in (tmp_path / "figures" / "overview.svg").read_text()
+
+
+def test_runs_in_common_are_done_once() -> None:
+    """Experiments in one folder share the default agent's runs: every sweep has it under the same name."""
+    axes = (sweeps.F, sweeps.LINKS, sweeps.K, sweeps.ALPHA, sweeps.EFS, sweeps.EFC, sweeps.GAMMA)
+    for axis in axes:
+        for quick in (False, True):
+            variants = axis.variants(quick)
+            made = [job.name for job in make_jobs(Suite("x", ("Pong",)), [0], [v.settings for v in variants])]
+            assert "Pong-s0" in made
+            assert len(made) == len(variants)
+
+
+def test_whole_frames_are_known_to_need_more_memory() -> None:
+    plain, sparse, frames, maximum = (
+        resources.needed_memory(make_jobs(Suite("x", ("Pong",)), [0], [settings], steps=1000)[0])
+        for settings in ({}, {"representation": "sparse"}, {"representation": "identity"}, {"update": "maximum"})
+    )
+    assert plain < sparse == maximum < frames
+    assert frames > 1000 * 4 * 84 * 84 * 4
+
+
+def test_an_interrupted_experiment_says_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite.Bench, "run", lambda self: False)
+    with pytest.raises(Unfinished, match="2 of 2 runs are left"):
+        perform(registry.EXPERIMENTS["clipping"], request(tmp_path, games=("Pong",), seeds=(0,), steps=100))
+    assert not (tmp_path / "clipping.md").exists()
+
+
+def test_a_failed_run_is_told_and_the_others_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    variants = [Variant("nait"), Variant("sticky", {"sticky_actions": 0.25})]
+    jobs = [job for v in variants for job in make_jobs(Suite("s", ("MsPacman",)), [0], [v.settings], steps=200)]
+    (tmp_path / "records").mkdir()
+    good = synthetic.record("MsPacman", 0, milestones=(200,))
+    store.write(tmp_path, replace(good, name=jobs[0].name))
+    bad: Record = replace(synthetic.failed("MsPacman", 0, "no luck"), name=jobs[1].name, setting=jobs[1].setting)
+    store.write(tmp_path, bad)
+    size = replace(TINY, episodes=2)
+    outcome = suite.run_variants("s", request(tmp_path, engine=NoEngine), variants, size, size)
+    assert list(outcome.columns) == ["nait"]
+    assert outcome.failed == 1
+    assert any("no luck" in line for line in outcome.warnings)
+    again = request(tmp_path, engine=lambda folder: InlineEngine(folder, retry_failed=True), retry_failed=True)
+    outcome = suite.run_variants("s", again, variants, size, size)
+    assert list(outcome.columns) == ["nait", "sticky"]
+    assert outcome.failed == 0
