@@ -91,10 +91,10 @@ class Config:
         ("letter", "mean", "infinite"),
     )
     update_timing: str = hyper(
-        "staggered",
+        "batch",
         "t0",
-        "what t0 counts from: each pair's first visit, or the start of the trace (all pairs at once)",
-        ("staggered", "batch"),
+        "what t0 counts from: the start of the trace (all pairs at once), or each pair's first visit",
+        ("batch", "staggered"),
     )
     temperature: float = hyper(1.0, "", "divides squared distances (of pixels 0..255) in the tie-break's softmax")
     frame_stack: int = hyper(4, "", "frames a state sees, where an image environment does not stack them itself")
