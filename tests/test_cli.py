@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cv2
 import pytest
+from mistakes import check_mistake
 from PIL import Image
 
 from nait.cli import main
@@ -115,15 +116,7 @@ def test_mistakes_are_answered_in_one_line(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    try:
-        code = main(arguments)
-    except SystemExit as exit_:
-        code = exit_.code
-    captured = capsys.readouterr()
-    assert code == 2
-    assert said in captured.err
-    assert len(captured.err.strip().splitlines()) == 1
-    assert captured.out == ""
+    check_mistake(arguments, said, capsys)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -36,7 +36,7 @@ def play(trace: Trace, memory: Memory, s: int, a: int, reward: float) -> None:
 def test_vectorised_targets_equal_equation_7_from_first_visits(
     played: list[tuple[int, int, float]], gamma: float, bootstrap: float
 ) -> None:
-    memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(gamma, 1)
+    memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(gamma, 1, every=50)
     for s, a, reward in played:
         play(trace, memory, s, a, reward)
     expected = plain_targets(played, gamma, bootstrap)
@@ -56,7 +56,7 @@ def test_the_final_write_forgets_every_intermediate_target(
     """Writes at any moments with any bootstraps leave, after the end of the trace, what one write leaves."""
     memories = []
     for written in (cuts, set()):
-        memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(0.9, 1)
+        memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(0.9, 1, every=50)
         for _ in range(2):  # the second trace meets pairs that M' knows
             trace.clear()
             memory.freeze()
@@ -86,7 +86,7 @@ def test_staggered_writing_takes_each_pair_in_its_own_time() -> None:
 
 def test_a_loaded_trace_goes_on_as_the_saved_one() -> None:
     memory = Memory(2, 1, Config(k=1, index="flat"))
-    trace, other = Trace(0.9, 1), Trace(0.9, 1)
+    trace, other = Trace(0.9, 1, every=50), Trace(0.9, 1, every=50)
     for s in range(6):
         play(trace, memory, s, s % 2, float(s))
         if s == 3:

@@ -16,7 +16,7 @@ class Trace:
     :param every: r, steps between two updates of a pair by `write_due`
     """
 
-    def __init__(self, gamma: float, dim: int, every: int = 50) -> None:
+    def __init__(self, gamma: float, dim: int, every: int) -> None:
         self._gamma = gamma
         self._dim = dim
         self._every = every

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import subprocess
@@ -17,6 +16,8 @@ from typing import Any
 import gymnasium
 import pytest
 from inline_engine import InlineEngine
+from mistakes import check_mistake
+from timeless import timeless
 
 from nait import cli
 from nait.cli import main
@@ -39,18 +40,6 @@ def bench(folder: Path, *more: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     )
-
-
-def timeless(folder: Path) -> list[dict[str, Any]]:
-    """All records without what the clock says."""
-    found = []
-    for record in store.read(folder):
-        data = json.loads(json.dumps(record.to_json()))
-        for score in data["scores"]:
-            del score["itr_s"], score["walltime_s"]
-        del data["curve"]["seconds"]
-        found.append(data)
-    return found
 
 
 def wait_for(there: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -399,11 +388,7 @@ def test_mistakes_are_answered_in_one_line(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["bench", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert len(captured.err.strip().splitlines()) == 1
-    assert captured.out == ""
+    check_mistake(["bench", *arguments], said, capsys)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from inline_engine import InlineEngine
+from timeless import timeless
 
 from nait.errors import NaitError
 from nait.experiments import store
@@ -36,17 +36,6 @@ def cluster() -> Iterator[Any]:
     yield cluster
     ray.shutdown()
     cluster.shutdown()
-
-
-def timeless(folder: Path) -> list[dict[str, Any]]:
-    found = []
-    for record in store.read(folder):
-        data = json.loads(json.dumps(record.to_json()))
-        for score in data["scores"]:
-            del score["itr_s"], score["walltime_s"]
-        del data["curve"]["seconds"]
-        found.append(data)
-    return found
 
 
 def run(folder: Path, engine: Engine, jobs: list[Job]) -> tuple[Standing, str, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mistakes import check_mistake
 
 from nait.cli import main
 from nait.paper import registry
@@ -56,9 +57,5 @@ def test_mistakes_are_answered_in_one_line_and_leave_nothing(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["paper", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert len(captured.err.strip().splitlines()) == 1
-    assert captured.out == ""
+    check_mistake(["paper", *arguments], said, capsys)
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from mistakes import check_mistake
 from synthetic import change, damage, failed, record, suite
 
 import nait.report.write
@@ -311,15 +312,7 @@ def test_mistakes_are_answered_in_one_line(
     (tmp_path / "file").write_text("")
     suite(tmp_path / "runs", games=["Pong"], seeds=1)
     before = sorted(tmp_path.rglob("*"))
-    try:
-        code = main(["report", *arguments])
-    except SystemExit as exit_:
-        code = exit_.code
-    captured = capsys.readouterr()
-    assert code == 2
-    assert said in captured.err
-    assert len(captured.err.strip().splitlines()) == 1
-    assert captured.out == ""
+    check_mistake(["report", *arguments], said, capsys)
     assert sorted(tmp_path.rglob("*")) == before
 
 

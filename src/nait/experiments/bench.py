@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
 from nait.errors import NaitError
 from nait.experiments import store
@@ -21,6 +17,7 @@ from nait.experiments.job import Ended, read_record, satisfied, write_record
 from nait.experiments.overview import Overview, Standing
 from nait.experiments.plan import Job
 from nait.experiments.run import make_folder
+from nait.experiments.signals import on_signal
 from nait.experiments.store import Record
 from nait.experiments.tables import last_step
 
@@ -90,7 +87,7 @@ class Bench:
         """Go on until all jobs are done or have failed; False if it was stopped before."""
         standing = self.standing
         try:
-            with self._stop_on_signal():
+            with on_signal(self._stop):
                 while self._waiting or standing.running or standing.elsewhere:
                     for event in self._engine.poll():
                         self._take(event)
@@ -179,20 +176,6 @@ class Bench:
         self.standing.failed[job.name] = error
         self._overview.note(f"{job.name} failed: {error}")
 
-    @contextmanager
-    def _stop_on_signal(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM let the runs write their checkpoints; a second Ctrl-C ends them at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            self.stopping = True
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+    def _stop(self) -> None:
+        """Let the runs write their checkpoints."""
+        self.stopping = True

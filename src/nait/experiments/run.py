@@ -12,14 +12,11 @@ lock             held by the process at work here
 from __future__ import annotations
 
 import json
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -33,6 +30,7 @@ from nait.errors import NaitError
 from nait.evaluation import evaluate_policy
 from nait.experiments import provenance
 from nait.experiments.files import locked, write_json
+from nait.experiments.signals import on_signal
 from nait.experiments.tables import Table, read_table
 from nait.progress import ProgressCallback
 
@@ -342,25 +340,15 @@ class Stopped(Exception):  # noqa: N818 (no error)
     """A signal came during a pause of the training."""
 
 
-@contextmanager
-def stop_on_signal(log: RunLog) -> Iterator[None]:
+def stop_on_signal(log: RunLog) -> AbstractContextManager[None]:
     """Ctrl-C and SIGTERM end the training after the step under way, a pause and a second Ctrl-C at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
-    def stop(number: int, frame: FrameType | None) -> None:
+    def stop() -> None:
         log.stopping = True
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         if log.at_rest:
             raise Stopped
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return on_signal(stop)
 
 
 class _Board:
