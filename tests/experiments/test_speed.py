@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +57,42 @@ def test_one_run_measures_all_three_side_by_side(capsys: pytest.CaptureFixture[s
     assert 0.8 < row["reference_recall"] <= 1
     assert 0 < row["bytes_per_state"] < row["reference_bytes_per_state"]
     assert "MsPacman, 1 of 1" in said.err
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="asks /proc for the processes")
+def test_no_process_is_left_when_it_is_killed() -> None:
+    command = [sys.executable, "-m", "nait", "speed", "Pong", "--states", "100000"]
+    measuring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        wait_for(lambda: len(processes_of(measuring.pid)) == 2)
+        measuring.kill()
+        measuring.wait()
+        wait_for(lambda: not processes_of(measuring.pid))
+    finally:
+        for left in processes_of(measuring.pid):
+            os.kill(left, signal.SIGKILL)
+
+
+def processes_of(session: int) -> list[int]:
+    """The Python processes of a session that play or let play; not those that keep books for them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it may have ended meanwhile
+            state, *numbers = process.joinpath("stat").read_text().rpartition(") ")[2].split()
+            if (
+                int(numbers[2]) == session
+                and state != "Z"
+                and b"resource_tracker" not in process.joinpath("cmdline").read_bytes()
+            ):
+                found.append(int(process.name))
+    return found
+
+
+def wait_for(true: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_the_table_has_a_row_a_game_and_the_mean(

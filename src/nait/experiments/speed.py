@@ -15,7 +15,8 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -109,11 +110,24 @@ def measure(games: Sequence[str], settings: SpeedSettings) -> Iterator[tuple[str
 
 
 def _measure_apart(game: str, settings: SpeedSettings) -> Speed:
-    with _environment(ONE_THREAD), ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as process:
+    apart = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    with _environment(ONE_THREAD), apart as process:
         try:
             return process.submit(measure_game, game, settings).result()
         except BrokenProcessPool:
             raise NaitError(f"the process that measured {game} was killed; fewer --states take less memory") from None
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that started it does, however that comes about."""
+    parent = parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def mean(speeds: Sequence[Speed]) -> Speed:
