@@ -1,0 +1,131 @@
+"""Which settings matter: many runs, each with settings drawn at random, and the effect of every one of them.
+
+One run tells of all its settings at once. So where runs differ as much by chance as they do here, a design of 200 runs
+with twelve settings says more of each than twelve comparisons of 200 runs in all.
+
+    python benchmarks/screening.py run --runs 200 screening.csv     # goes on where it stopped
+    python benchmarks/screening.py effects screening.csv
+
+The score of a run is the mean over the training episodes that ended in its last third. An effect is that on the
+human-normalised score, clipped to 1, against the setting that is the default here, by least squares with a constant for
+each game; beside it stands one standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import fields
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nait import NAIT, make_atari
+from nait.config import Config
+from nait.envs.atari import AtariSettings
+from nait.experiments.suites import atari100k
+
+LEVELS: dict[str, tuple[Any, ...]] = {  # the default first
+    "trace_end": ("episode", "life"),
+    "update_timing": ("batch", "staggered"),
+    "update_every": (50, 20),
+    "alpha": (0.1, 0.03, 0.3),
+    "gamma": (0.99, 0.98, 0.995),
+    "k": (64, 32, 128),
+    "state_dim": (289, 169, 400),
+    "thin_value": ("infinite", "zero"),
+    "thin_distance": ("letter", "infinite"),
+    "fire_on_reset": (False, True),
+}
+GAMES = list(atari100k())
+ENVIRONMENT = {field.name for field in fields(AtariSettings)}
+DEFAULTS = {field.name: field.default for field in (*fields(Config), *fields(AtariSettings))}
+
+
+def design(runs: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Balanced columns in random order; the games by turns."""
+    rng = np.random.default_rng(seed)
+    columns = {name: rng.permutation(np.arange(runs) % len(levels)) for name, levels in LEVELS.items()}
+    for i in range(runs):
+        chosen = {name: levels[columns[name][i]] for name, levels in LEVELS.items()}
+        yield {"game": GAMES[i % len(GAMES)], "seed": seed + i // len(GAMES), **chosen}
+
+
+def score(row: dict[str, Any], steps: int) -> float:
+    settings = {name: value for name, value in row.items() if name not in ("game", "seed")}
+    env = make_atari(row["game"], **{name: value for name, value in settings.items() if name in ENVIRONMENT})
+    agent = NAIT(env, seed=row["seed"], **{name: v for name, v in settings.items() if name not in ENVIRONMENT})
+    agent.learn(steps)
+    late = np.array(agent.episode_ends) > steps * 2 / 3
+    return float(np.array(agent.episode_scores)[late].mean()) if late.any() else float("nan")
+
+
+def run(path: Path, runs: int, steps: int, seed: int, jobs: int) -> None:
+    rows = list(design(runs, seed))
+    names = [*rows[0], "steps", "score"]
+    done = list(csv.DictReader(path.open())) if path.exists() else []
+    known = {tuple(row[name] for name in names[:-1]) for row in done}
+    rows = [row for row in rows if tuple(str({**row, "steps": steps}[name]) for name in names[:-1]) not in known]
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a", newline="") as file:
+        table = csv.DictWriter(file, names)
+        if not done:
+            table.writeheader()
+        running = {pool.submit(score, row, steps): row for row in rows}
+        for future in as_completed(running):
+            table.writerow({**running[future], "steps": steps, "score": round(future.result(), 2)})
+            file.flush()
+
+
+def most_common(rows: list[dict[str, str]], name: str) -> str:
+    """For a setting that was tried and is none any more."""
+    return Counter(row[name] for row in rows).most_common(1)[0][0]
+
+
+def effects(paths: list[Path]) -> None:
+    rows = [row for path in paths for row in csv.DictReader(path.open()) if row["score"] not in ("", "nan")]
+    names = [name for name in rows[0] if name not in ("game", "seed", "steps", "score", "machine")]
+    usual = {name: str(DEFAULTS[name]) if name in DEFAULTS else most_common(rows, name) for name in names}
+    levels = [
+        (name, level)
+        for name in names
+        for level in sorted({row[name] for row in rows})
+        if level not in ("", usual[name])
+    ]
+    games = sorted({row["game"] for row in rows})
+    x = np.array(
+        [[row["game"] == game for game in games] + [row[name] == level for name, level in levels] for row in rows],
+        dtype=float,
+    )
+    y = np.array([min(atari100k()[row["game"]].normalised(float(row["score"])), 1.0) for row in rows])
+    effect, _, rank, _ = np.linalg.lstsq(x, y, rcond=None)
+    variance = ((y - x @ effect) ** 2).sum() / (len(y) - rank)
+    error = np.sqrt(np.diag(np.linalg.pinv(x.T @ x) * variance))
+    print(f"{len(rows)} runs of {len(games)} games; with the defaults {effect[: len(games)].mean():.3f} in the mean")
+    for i, (name, level) in enumerate(levels, start=len(games)):
+        count = int(x[:, i].sum())
+        print(f"{name:20s} {level:22s} {effect[i]:+.3f} +- {error[i]:.3f}   {count} runs")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    runner = commands.add_parser("run")
+    runner.add_argument("--runs", type=int, default=200)
+    runner.add_argument("--steps", type=int, default=60_000)
+    runner.add_argument("--seed", type=int, default=0)
+    runner.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    runner.add_argument("file", type=Path)
+    reader = commands.add_parser("effects")
+    reader.add_argument("files", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    if arguments.command == "run":
+        run(arguments.file, arguments.runs, arguments.steps, arguments.seed, arguments.jobs)
+    else:
+        effects(arguments.files)
