@@ -90,7 +90,7 @@ def most_common(rows: list[dict[str, str]], name: str) -> str:
 
 def effects(paths: list[Path]) -> None:
     rows = [row for path in paths for row in csv.DictReader(path.open()) if row["score"] not in ("", "nan")]
-    names = [name for name in rows[0] if name not in ("game", "seed", "steps", "score", "machine")]
+    names = [name for name in rows[0] if name not in ("game", "seed", "steps", "score", "states", "used", "machine")]
     usual = {name: str(DEFAULTS[name]) if name in DEFAULTS else most_common(rows, name) for name in names}
     levels = [
         (name, level)
