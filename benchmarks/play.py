@@ -22,7 +22,7 @@ HELD = 6  # steps an action is held, in the mean
 
 
 def play(game: str, steps: int, seed: int, kept_screens: int) -> dict[str, NDArray[np.generic]]:
-    env = nait.make_atari(game, seed=seed)
+    env = nait.make_atari(game, seed=seed, full_action_space=True)
     dct, rng = DCT(SHAPE, SIDE), np.random.default_rng(seed)
     states = np.empty((steps, SIDE * SIDE), np.float32)
     actions = np.empty(steps, np.int32)
