@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "14ccac0819cacc4efcefd1ec14ce4b3ca7aa5753b0a1048ecf30d35f1395dfb0",
-    ("Freeway", 5000): "dba6b273f59c6c5b5a63519822c2c5907ecfadbb1381d3446326737aec91818e",
+    ("MsPacman", 2000): "a30fba14031a626dfe43207f131c69a67fff41b04afc25c07c1e53ea2d102074",
+    ("Freeway", 5000): "b81cd688f83cb40107f9c2ad9a168536fc9be9c9f1087d7d94473c540ad0d4c5",
 }
 
 

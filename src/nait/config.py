@@ -22,7 +22,7 @@ def hyper(default: Any, symbol: str, text: str, choices: tuple[str, ...] = ()) -
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Hyperparameters of NAIT; the defaults are the paper's."""
+    """Hyperparameters of NAIT; the defaults are the paper's, but for the open points."""
 
     k: int = hyper(64, "k", "neighbours a lookup takes")
     state_dim: int = hyper(289, "F", "length of a state; a square for the DCT")
@@ -63,18 +63,19 @@ class Config:
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
     ef_construction: int = hyper(200, "efc", "candidates while inserting")
     ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.48 of it")
-    epsilon: Epsilon = hyper(
-        0.0,
-        "epsilon",
-        "chance of a random action while learning: a number, or START:END:STEPS for a linear decay",
-    )
 
     # Open points
     trace_end: str = hyper(
-        "episode",
+        "life",
         "H",
-        "what ends a trace: only the end of the episode, or a lost life too (the game goes on)",
-        ("episode", "life"),
+        "what ends a trace: a lost life too (the game goes on), or only the end of the episode",
+        ("life", "episode"),
+    )
+    epsilon: Epsilon = hyper(
+        0.003,
+        "epsilon",
+        "chance of a random action while learning: a number, or START:END:STEPS for a linear decay; the paper "
+        "speaks of none",
     )
     thin_value: str = hyper(
         "infinite",

@@ -43,7 +43,7 @@ def theirs(game: str, **options: Any) -> gymnasium.Env[Any, Any]:
 def test_frames_equal_those_of_gymnasiums_preprocessing(
     game: str, ours: dict[str, Any], gymnasiums: dict[str, Any]
 ) -> None:
-    settings = {"full_action_space": False, "noop_max": 0, "interpolation": "area", **ours}
+    settings = {"fire_on_reset": False, "noop_max": 0, "interpolation": "area", **ours}
     mine, other = AtariEnv(game, **settings), theirs(game, **gymnasiums)
     rng = np.random.default_rng(0)
     # The very first frames after loading a cartridge may differ from those after a second reset.

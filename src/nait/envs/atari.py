@@ -48,7 +48,7 @@ class AtariSettings:
     max_episode_frames: int = setting(18_000, "frames after which an episode is cut: five minutes of play")
     full_action_space: bool = setting(False, "all 18 actions of the console, not only those that the game knows")
     stack_fill: str = setting("first", "what the older frames hold at reset: the first frame, or zeros")
-    fire_on_reset: bool = setting(False, "press FIRE after a reset and a lost life, where the game has it")
+    fire_on_reset: bool = setting(True, "press FIRE after a reset and a lost life, where the game has it")
 
     def __post_init__(self) -> None:
         if self.interpolation not in INTERPOLATIONS:
