@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import nait
 from nait._core import Memory
-from nait.experiments.speed import _Recorder, recall, squared_distances
+from nait.experiments.speed import Recorder, recall, squared_distances
 from nait.representation import DCT
 
 K, SIDE = 64, 17
@@ -40,7 +40,7 @@ class Play:
 
 def play(game: str, steps: int) -> Play:
     agent = nait.NAIT(nait.make_atari(game), seed=0)
-    recorder = _Recorder(agent.representation, DCT((4, 84, 84), SIDE))
+    recorder = Recorder(agent.representation, DCT((4, 84, 84), SIDE))
     agent.representation = recorder
     actions: list[int] = []
     step = agent.env.step

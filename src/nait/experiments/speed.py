@@ -185,7 +185,7 @@ class Contents:
     born: NDArray[np.int64]
 
 
-class _Recorder:
+class Recorder:
     """An agent's representation that also keeps the paper's float32 state of every step."""
 
     def __init__(self, representation: Representation, recorded: Representation) -> None:
@@ -230,7 +230,7 @@ class _Until(Callback):
 
 def _fill(agent: NAIT, recorded: Representation, settings: SpeedSettings) -> Floats:
     """Let the agent learn until its memory is full; returns the `recorded` state of every step."""
-    recorder = _Recorder(agent.representation, recorded)
+    recorder = Recorder(agent.representation, recorded)
     agent.representation = recorder
     with tqdm(total=settings.states, unit="state", desc=_env(agent).game, leave=False, disable=None) as bar:
         agent.learn(2 * settings.most_steps, _Until(settings, bar))
