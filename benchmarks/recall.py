@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-import hnswlib
 import numpy as np
 from numpy.typing import NDArray
 
 import nait
 from nait._core import Memory
+from nait.config import Config
 from nait.experiments.speed import Recorder, recall, squared_distances
+from nait.neighbours import make_index
 from nait.representation import DCT
 
 K, SIDE = 64, 17
@@ -102,15 +103,12 @@ def reference(played: Play, fill: int, asked: range) -> float:
         if len(mine) < K:
             continue
         states = played.states[np.sort(mine)]
-        index = hnswlib.Index("l2", F)
-        index.init_index(len(states), ef_construction=200, M=40)
-        index.set_num_threads(1)
-        index.set_ef(200)
-        index.add_items(states)
+        index = make_index(Config(index="hnswlib"), F)
+        index.add(np.arange(len(states)), states)
         for t in asked[::10]:
             squared = squared_distances(played.states[t][None], states)[0]
             if squared.min() > 0:
-                scores.append(recall(squared, index.knn_query(played.states[t], K)[0][0].astype(np.int64), K))
+                scores.append(recall(squared, index.search(played.states[t], K)[0], K))
     return float(np.mean(scores))
 
 

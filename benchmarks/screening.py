@@ -7,8 +7,8 @@ with twelve settings says more of each than twelve comparisons of 200 runs in al
     python benchmarks/screening.py effects screening.csv
 
 The score of a run is the mean over the training episodes that ended in its last third. An effect is that on the
-human-normalised score, clipped to 1, against the setting that is the default here, by least squares with a constant for
-each game; beside it stands one standard error.
+human-normalised score, clipped to 1, against the level that most runs have, by least squares with a constant for each
+game; beside it stands one standard error.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from typing import Any
 import numpy as np
 
 from nait import NAIT, make_atari
-from nait.config import Config
 from nait.envs.atari import AtariSettings
 from nait.experiments.suites import atari100k
 
-LEVELS: dict[str, tuple[Any, ...]] = {  # the default first
+LEVELS: dict[str, tuple[Any, ...]] = {
     "trace_end": ("episode", "life"),
     "update_timing": ("batch", "staggered"),
     "update_every": (50, 20),
@@ -45,7 +44,6 @@ LEVELS: dict[str, tuple[Any, ...]] = {  # the default first
 }
 GAMES = list(atari100k())
 ENVIRONMENT = {field.name for field in fields(AtariSettings)}
-DEFAULTS = {field.name: field.default for field in (*fields(Config), *fields(AtariSettings))}
 
 
 def design(runs: int, seed: int) -> Iterator[dict[str, Any]]:
@@ -83,15 +81,10 @@ def run(path: Path, runs: int, steps: int, seed: int, jobs: int) -> None:
             file.flush()
 
 
-def most_common(rows: list[dict[str, str]], name: str) -> str:
-    """For a setting that was tried and is none any more."""
-    return Counter(row[name] for row in rows).most_common(1)[0][0]
-
-
 def effects(paths: list[Path]) -> None:
     rows = [row for path in paths for row in csv.DictReader(path.open()) if row["score"] not in ("", "nan")]
     names = [name for name in rows[0] if name not in ("game", "seed", "steps", "score", "states", "used", "machine")]
-    usual = {name: str(DEFAULTS[name]) if name in DEFAULTS else most_common(rows, name) for name in names}
+    usual = {name: Counter(row[name] for row in rows).most_common(1)[0][0] for name in names}
     levels = [
         (name, level)
         for name in names
@@ -107,7 +100,7 @@ def effects(paths: list[Path]) -> None:
     effect, _, rank, _ = np.linalg.lstsq(x, y, rcond=None)
     variance = ((y - x @ effect) ** 2).sum() / (len(y) - rank)
     error = np.sqrt(np.diag(np.linalg.pinv(x.T @ x) * variance))
-    print(f"{len(rows)} runs of {len(games)} games; with the defaults {effect[: len(games)].mean():.3f} in the mean")
+    print(f"{len(rows)} runs of {len(games)} games; {effect[: len(games)].mean():.3f} with the commonest levels")
     for i, (name, level) in enumerate(levels, start=len(games)):
         count = int(x[:, i].sum())
         print(f"{name:20s} {level:22s} {effect[i]:+.3f} +- {error[i]:.3f}   {count} runs")

@@ -18,6 +18,12 @@ def test_the_defaults_are_the_papers() -> None:
     assert config.update == "intertrace"
 
 
+def test_the_open_points_are_as_the_page_on_reproduction_says() -> None:
+    config = Config()
+    assert (config.trace_end, config.epsilon, config.update_timing) == ("life", 0.003, "batch")
+    assert (config.thin_value, config.thin_distance) == ("infinite", "letter")
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
