@@ -173,6 +173,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"thin_distance": "mean"},
         {"thin_distance": "letter"},
         {"update_timing": "staggered"},
+        {"trace_decay": 0.9},
         {"trace_end": "episode"},
         {"epsilon": (1.0, 0.0, 200)},
         {"state_dim": 100, "k": 8, "M": 8, "ef_construction": 50, "ef_search": 20},

@@ -33,6 +33,7 @@ def test_the_open_points_are_as_the_page_on_reproduction_says() -> None:
         ({"state_dim": 290}, r"must be a square for the DCT, such as 289 or 324, not 290"),
         ({"gamma": 1.01}, r"gamma must lie in \[0, 1\]"),
         ({"gamma": float("nan")}, "gamma"),
+        ({"trace_decay": 1.5}, r"trace_decay must lie in \[0, 1\]"),
         ({"alpha": 0.0}, r"alpha must lie in \(0, 1\]"),
         ({"epsilon": 1.5}, "epsilon"),
         ({"epsilon": (1.0, 0.0, 0)}, "epsilon"),

@@ -70,6 +70,35 @@ def test_the_final_write_forgets_every_intermediate_target(
         np.testing.assert_array_equal(memories[1][name], array, err_msg=name)
 
 
+@settings(deadline=None)
+@given(
+    played=steps,
+    gamma=st.sampled_from([0.5, 0.99, 1.0]),
+    decay=st.sampled_from([0.0, 0.5, 0.97, 1.0]),
+    values=st.lists(st.floats(-9, 9), min_size=60, max_size=60),
+)
+def test_averaged_targets_are_the_weighted_mean_of_all_inter_trace_targets(
+    played: list[tuple[int, int, float]], gamma: float, decay: float, values: list[float]
+) -> None:
+    memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(gamma, 1, every=50, decay=decay)
+    play(trace, memory, 0, 0, 1.0)
+    trace.write(memory, trace.returns)
+    memory.freeze()
+    trace.clear()
+    for (s, a, reward), bootstrap in zip(played, values, strict=False):
+        play(trace, memory, s, a, reward)
+        trace.average(bootstrap)
+    found = dict(zip(plain_targets(played, gamma, 0.0), trace.targets(values[len(played) - 1]), strict=True))
+    for pair, target in found.items():
+        # Eq. 7 at every time from the first visit on, weighted by (1 - lambda) lambda^n, the rest of it on the last
+        first = [p[:2] for p in played].index(pair)
+        n_step = [plain_targets(played[: t + 1], gamma, values[t])[pair] for t in range(first, len(played))]
+        known = pair == (0, 0)
+        weights = [0.0 if known else (1 - decay) * decay**n for n in range(len(n_step) - 1)]
+        weights.append(1 - sum(weights))
+        assert target == pytest.approx(np.dot(weights, n_step), rel=1e-9, abs=1e-9)
+
+
 def test_staggered_writing_takes_each_pair_in_its_own_time() -> None:
     memory, trace = Memory(1, 1, Config(k=1, index="flat")), Trace(1.0, 1, every=3)
     seen = []

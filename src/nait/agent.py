@@ -118,7 +118,7 @@ class NAIT:
             native=config.native,
         )
         self.memory = make_memory(self.n_actions, self.representation, config)
-        self.trace = Trace(config.gamma, self.representation.dim, config.update_every)
+        self.trace = Trace(config.gamma, self.representation.dim, config.update_every, config.trace_decay)
         self.num_timesteps = 0
         self.episode_scores: list[float] = []
         """Undiscounted return of every finished episode, in the game's own reward."""
@@ -199,10 +199,17 @@ class NAIT:
         """Inter-trace targets for the pairs up to the last step, now that s' and a' are known."""
         if self.config.update != "intertrace" or self.trace.time == 0:
             return
-        if self.config.update_timing == "staggered":
-            self.trace.write_due(self.memory, self.memory.frozen_q(lookup, action))
-        elif (self.trace.time - 1) % self.config.update_every == 0:
-            self.trace.write(self.memory, self.trace.targets(self.memory.frozen_q(lookup, action)))
+        staggered, decay = self.config.update_timing == "staggered", self.config.trace_decay
+        due = staggered or (self.trace.time - 1) % self.config.update_every == 0
+        if not due and decay == 1.0:
+            return
+        bootstrap = self.memory.frozen_q(lookup, action)
+        if decay < 1.0:
+            self.trace.average(bootstrap)
+        if staggered:
+            self.trace.write_due(self.memory, bootstrap)
+        elif due:
+            self.trace.write(self.memory, self.trace.targets(bootstrap))
 
     def _end_episode(self) -> None:
         """Final returns: Update(tau, G)."""

@@ -97,6 +97,12 @@ class Config:
         "what t0 counts from: the start of the trace (all pairs at once), or each pair's first visit",
         ("batch", "staggered"),
     )
+    trace_decay: float = hyper(
+        1.0,
+        "lambda",
+        "target of a pair that the memory did not hold: the mean of its inter-trace targets with weights falling "
+        "as lambda^n (the lambda-return); 1 keeps the last alone, as the paper does",
+    )
     temperature: float = hyper(1.0, "", "divides squared distances (of pixels 0..255) in the tie-break's softmax")
     frame_stack: int = hyper(4, "", "frames a state sees, where an image environment does not stack them itself")
 
@@ -109,6 +115,8 @@ class Config:
             raise NaitError(f"M must be at least 2, not {self.M}")
         if not _is_number(self.gamma) or not 0 <= self.gamma <= 1:
             raise NaitError(f"gamma must lie in [0, 1], not {self.gamma!r}")
+        if not _is_number(self.trace_decay) or not 0 <= self.trace_decay <= 1:
+            raise NaitError(f"trace_decay must lie in [0, 1], not {self.trace_decay!r}")
         if not _is_number(self.alpha) or not 0 < self.alpha <= 1:
             raise NaitError(f"alpha must lie in (0, 1], not {self.alpha!r}")
         if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:

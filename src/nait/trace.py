@@ -14,16 +14,19 @@ class Trace:
     """The distinct (s, a) pairs of the trace in the order of their first visit, with their running returns.
 
     :param every: r, steps between two updates of a pair by `write_due`
+    :param decay: lambda of the pairs that M' does not hold, see `average`
     """
 
-    def __init__(self, gamma: float, dim: int, every: int) -> None:
+    def __init__(self, gamma: float, dim: int, every: int, decay: float = 1.0) -> None:
         self._gamma = gamma
         self._dim = dim
         self._every = every
+        self._decay = decay
         self._ids = np.empty(0, dtype=np.int64)  # entry in memory, or ABSENT while it waits to be inserted
         self._times = np.empty(0, dtype=np.int64)
         self._returns: Values = np.empty(0)
         self._discounts: Values = np.empty(0)
+        self._decays: Values = np.empty(0)
         self.clear()
 
     def clear(self) -> None:
@@ -70,6 +73,8 @@ class Trace:
         self._returns, self._discounts = grown(self._returns, n + 1), grown(self._discounts, n + 1)
         self._ids[n], self._times[n] = known, self.time
         self._returns[n], self._discounts[n] = 0.0, 1.0
+        self._decays = grown(self._decays, n + 1)
+        self._decays[n] = self._decay if known == ABSENT else 1.0  # what this trace wrote has been visited
         self._due[self.time % self._every].append(n)
         self._pairs = n + 1
 
@@ -79,6 +84,17 @@ class Trace:
             self.returns[:] += self.discounts * reward
         self.discounts[:] *= self._gamma
         self.time += 1
+
+    def average(self, bootstrap: float) -> None:
+        """G <- G + (1 - lambda) Gamma Q'(s', a'); Gamma <- lambda Gamma, for pairs that M' does not hold.
+
+        A pair's inter-trace targets, one a step, are its n-step returns, and the last of them stands. Called at every
+        step, this makes Q_IT their mean instead, with weights that fall as lambda^n, and G at the end of the trace the
+        lambda-return. A pair that M' holds is averaged over its visits already, by alpha, and keeps the last.
+        """
+        decays = self._decays[: self._pairs]
+        self.returns[:] += self.discounts * (1.0 - decays) * bootstrap
+        self.discounts[:] *= decays
 
     def targets(self, bootstrap: float) -> Values:
         """Q_IT = G + Gamma Q'(s', a')."""
@@ -114,6 +130,7 @@ class Trace:
             "times": self._times[: self._pairs],
             "returns": self.returns,
             "discounts": self.discounts,
+            "decays": self._decays[: self._pairs],
             "time": np.array(self.time),
             "waiting_states": np.array([w[0] for w in self._waiting]).reshape(-1, self._dim),
             "waiting_keys": np.array([w[1] for w in self._waiting], dtype=np.uint64),
@@ -129,6 +146,8 @@ class Trace:
         self._returns, self._discounts = grown(self._returns, n), grown(self._discounts, n)
         self._ids[:n], self._times[:n] = arrays["ids"], arrays["times"]
         self._returns[:n], self._discounts[:n] = arrays["returns"], arrays["discounts"]
+        self._decays = grown(self._decays, n)
+        self._decays[:n] = arrays.get("decays", 1.0)
         self.time = int(arrays["time"].item())
         for pair, time in enumerate(self._times[:n].tolist()):
             self._due[time % self._every].append(pair)
