@@ -4,9 +4,11 @@ One run tells of all its settings at once. So where runs differ as much by chanc
 with twelve settings says more of each than twelve comparisons of 200 runs in all.
 
     python benchmarks/screening.py run --runs 200 screening.csv     # goes on where it stopped
+    python benchmarks/screening.py run --set epsilon=0,0.003 --set trace_decay=1,0.97 --episodes 10 two.csv
     python benchmarks/screening.py effects screening.csv
 
-The score of a run is the mean over the training episodes that ended in its last third. An effect is that on the
+The score of a run is the mean over the training episodes that ended in its last third, or, with --episodes, over so
+many episodes of evaluation after it. An effect is that on the
 human-normalised score, clipped to 1, against the level that most runs have, by least squares with a constant for each
 game; beside it stands one standard error.
 """
@@ -26,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from nait import NAIT, make_atari
+from nait import NAIT, evaluate_policy, make_atari
 from nait.envs.atari import AtariSettings
+from nait.experiments.plan import parse_grid
 from nait.experiments.suites import atari100k
 
 LEVELS: dict[str, tuple[Any, ...]] = {
@@ -43,29 +46,31 @@ LEVELS: dict[str, tuple[Any, ...]] = {
     "fire_on_reset": (False, True),
 }
 GAMES = list(atari100k())
+OUTCOMES = {"game", "seed", "steps", "score", "train_last_third", "episodes", "states", "used", "machine"}
 ENVIRONMENT = {field.name for field in fields(AtariSettings)}
 
 
-def design(runs: int, seed: int) -> Iterator[dict[str, Any]]:
+def design(runs: int, seed: int, games: list[str], all_levels: dict[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
     """Balanced columns in random order; the games by turns."""
     rng = np.random.default_rng(seed)
-    columns = {name: rng.permutation(np.arange(runs) % len(levels)) for name, levels in LEVELS.items()}
+    columns = {name: rng.permutation(np.arange(runs) % len(levels)) for name, levels in all_levels.items()}
     for i in range(runs):
-        chosen = {name: levels[columns[name][i]] for name, levels in LEVELS.items()}
-        yield {"game": GAMES[i % len(GAMES)], "seed": seed + i // len(GAMES), **chosen}
+        chosen = {name: levels[columns[name][i]] for name, levels in all_levels.items()}
+        yield {"game": games[i % len(games)], "seed": seed + i // len(games), **chosen}
 
 
-def score(row: dict[str, Any], steps: int) -> float:
+def score(row: dict[str, Any], steps: int, episodes: int) -> float:
     settings = {name: value for name, value in row.items() if name not in ("game", "seed")}
     env = make_atari(row["game"], **{name: value for name, value in settings.items() if name in ENVIRONMENT})
     agent = NAIT(env, seed=row["seed"], **{name: v for name, v in settings.items() if name not in ENVIRONMENT})
     agent.learn(steps)
+    if episodes:
+        return float(evaluate_policy(agent, env, episodes, deterministic=False, seed=row["seed"])[0])
     late = np.array(agent.episode_ends) > steps * 2 / 3
     return float(np.array(agent.episode_scores)[late].mean()) if late.any() else float("nan")
 
 
-def run(path: Path, runs: int, steps: int, seed: int, jobs: int) -> None:
-    rows = list(design(runs, seed))
+def run(path: Path, rows: list[dict[str, Any]], steps: int, episodes: int, jobs: int) -> None:
     names = [*rows[0], "steps", "score"]
     done = list(csv.DictReader(path.open())) if path.exists() else []
     known = {tuple(row[name] for name in names[:-1]) for row in done}
@@ -75,7 +80,7 @@ def run(path: Path, runs: int, steps: int, seed: int, jobs: int) -> None:
         table = csv.DictWriter(file, names)
         if not done:
             table.writeheader()
-        running = {pool.submit(score, row, steps): row for row in rows}
+        running = {pool.submit(score, row, steps, episodes): row for row in rows}
         for future in as_completed(running):
             table.writerow({**running[future], "steps": steps, "score": round(future.result(), 2)})
             file.flush()
@@ -83,7 +88,7 @@ def run(path: Path, runs: int, steps: int, seed: int, jobs: int) -> None:
 
 def effects(paths: list[Path]) -> None:
     rows = [row for path in paths for row in csv.DictReader(path.open()) if row["score"] not in ("", "nan")]
-    names = [name for name in rows[0] if name not in ("game", "seed", "steps", "score", "states", "used", "machine")]
+    names = [name for name in rows[0] if name not in OUTCOMES]
     usual = {name: Counter(row[name] for row in rows).most_common(1)[0][0] for name in names}
     levels = [
         (name, level)
@@ -113,12 +118,18 @@ if __name__ == "__main__":
     runner.add_argument("--runs", type=int, default=200)
     runner.add_argument("--steps", type=int, default=60_000)
     runner.add_argument("--seed", type=int, default=0)
+    runner.add_argument("--games", nargs="+", default=GAMES)
+    runner.add_argument("--episodes", type=int, default=0)
+    runner.add_argument("--set", action="append", default=[], metavar="NAME=VALUE,...", dest="levels")
     runner.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     runner.add_argument("file", type=Path)
     reader = commands.add_parser("effects")
     reader.add_argument("files", type=Path, nargs="+")
     arguments = parser.parse_args()
     if arguments.command == "run":
-        run(arguments.file, arguments.runs, arguments.steps, arguments.seed, arguments.jobs)
+        grids = [parse_grid([text]) for text in arguments.levels]
+        levels = {next(iter(grid[0])): tuple(next(iter(one.values())) for one in grid) for grid in grids} or LEVELS
+        chosen = list(design(arguments.runs, arguments.seed, arguments.games, levels))
+        run(arguments.file, chosen, arguments.steps, arguments.episodes, arguments.jobs)
     else:
         effects(arguments.files)
