@@ -177,10 +177,15 @@ def test_long_episodes_are_cut() -> None:
 
 
 def test_fire_is_pressed_after_reset_and_lost_life() -> None:
-    env = nait.make_atari("Breakout", seed=0, fire_on_reset=True)
-    env.reset()
-    lives = [env.step(0)[4]["lives"] for _ in range(200)]  # the ball is in play without the agent's FIRE
-    assert lives[-1] <= 3
+    lives = {}
+    for options in ({}, {"fire_on_reset": True}, {"fire_on_reset": False}):
+        env = nait.make_atari("Breakout", seed=0, **options)
+        env.reset()
+        lives[str(options)] = [env.step(0)[4]["lives"] for _ in range(200)]
+    pressed, alone = lives["{'fire_on_reset': True}"], lives["{'fire_on_reset': False}"]
+    assert pressed[-1] <= 3  # the ball is in play without the agent's FIRE
+    assert alone[-1] == 5
+    assert lives["{}"] == pressed
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pytest
 from inline_engine import InlineEngine
 from mistakes import check_mistake
 from timeless import timeless
+from waiting import wait_for
 
 from nait import cli
 from nait.cli import main
@@ -40,15 +40,6 @@ def bench(folder: Path, *more: str, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     )
-
-
-def wait_for(there: Callable[[], object], process: subprocess.Popen[str]) -> None:
-    for _ in range(600):
-        if there():
-            return
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.05)
-    raise AssertionError("it does not come")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_for
 
 from nait import checkpoint
 from nait.errors import NaitError
@@ -21,15 +22,6 @@ COMMAND = [sys.executable, "-m", "nait", "train", "--quiet", "--json"]
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    for _ in range(600):
-        if path.exists():
-            return
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.05)
-    raise AssertionError(f"no {path}")
 
 
 def same_result(a: Path, b: Path) -> None:
@@ -65,7 +57,7 @@ def test_a_killed_run_resumes_and_ends_bit_identical(what: tuple[str, ...], tmp_
     kills = 0
     for n in range(4):
         process = start(*common, "--out", str(killed), "--resume")
-        wait_for(killed / "checkpoint.nait", process)
+        wait_for((killed / "checkpoint.nait").exists, process)
         time.sleep(0.3 + 0.4 * n)
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
@@ -82,7 +74,7 @@ def test_ctrl_c_saves_and_the_run_resumes_bit_identical(tmp_path: Path) -> None:
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     assert start(*common, "--out", str(whole)).wait(120) == 0
     process = start(*common, "--out", str(stopped))
-    wait_for(stopped / "progress.csv", process)
+    wait_for((stopped / "progress.csv").exists, process)
     time.sleep(0.7)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)

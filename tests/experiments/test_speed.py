@@ -6,13 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_for
 
 import nait
 from nait.cli import main
@@ -86,13 +85,6 @@ def processes_of(session: int) -> list[int]:
             ):
                 found.append(int(process.name))
     return found
-
-
-def wait_for(true: Callable[[], bool], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_the_table_has_a_row_a_game_and_the_mean(
