@@ -8,9 +8,8 @@ with twelve settings says more of each than twelve comparisons of 200 runs in al
     python benchmarks/screening.py effects screening.csv
 
 The score of a run is the mean over the training episodes that ended in its last third, or, with --episodes, over so
-many episodes of evaluation after it. An effect is that on the
-human-normalised score, clipped to 1, against the level that most runs have, by least squares with a constant for each
-game; beside it stands one standard error.
+many episodes of evaluation after it. An effect is that on the human-normalised score, clipped to 1, against the level
+that most runs have, by least squares with a constant for each game; beside it stands one standard error.
 """
 
 from __future__ import annotations
@@ -59,8 +58,9 @@ def design(runs: int, seed: int, games: list[str], all_levels: dict[str, tuple[A
         yield {"game": games[i % len(games)], "seed": seed + i // len(games), **chosen}
 
 
-def score(row: dict[str, Any], steps: int, episodes: int) -> float:
-    settings = {name: value for name, value in row.items() if name not in ("game", "seed")}
+def score(row: dict[str, Any]) -> float:
+    steps, episodes = row["steps"], row["episodes"]
+    settings = {name: value for name, value in row.items() if name not in OUTCOMES}
     env = make_atari(row["game"], **{name: value for name, value in settings.items() if name in ENVIRONMENT})
     agent = NAIT(env, seed=row["seed"], **{name: v for name, v in settings.items() if name not in ENVIRONMENT})
     agent.learn(steps)
@@ -70,19 +70,32 @@ def score(row: dict[str, Any], steps: int, episodes: int) -> float:
     return float(np.array(agent.episode_scores)[late].mean()) if late.any() else float("nan")
 
 
+def levels_of(given: list[str]) -> dict[str, tuple[Any, ...]]:
+    """`NAME=VALUE,...` as `nait bench --set` reads it."""
+    levels: dict[str, tuple[Any, ...]] = {}
+    for text in given:
+        for level in parse_grid([text]):
+            for name, value in level.items():
+                levels[name] = (*levels.get(name, ()), value)
+    return levels
+
+
 def run(path: Path, rows: list[dict[str, Any]], steps: int, episodes: int, jobs: int) -> None:
-    names = [*rows[0], "steps", "score"]
+    rows = [{**row, "steps": steps, "episodes": episodes} for row in rows]
+    names = [*rows[0], "score"]
     done = list(csv.DictReader(path.open())) if path.exists() else []
+    if done and list(done[0]) != names:
+        raise SystemExit(f"{path} has other columns: give another file")
     known = {tuple(row[name] for name in names[:-1]) for row in done}
-    rows = [row for row in rows if tuple(str({**row, "steps": steps}[name]) for name in names[:-1]) not in known]
+    rows = [row for row in rows if tuple(map(str, row.values())) not in known]
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a", newline="") as file:
         table = csv.DictWriter(file, names)
         if not done:
             table.writeheader()
-        running = {pool.submit(score, row, steps, episodes): row for row in rows}
+        running = {pool.submit(score, row): row for row in rows}
         for future in as_completed(running):
-            table.writerow({**running[future], "steps": steps, "score": round(future.result(), 2)})
+            table.writerow({**running[future], "score": round(future.result(), 2)})
             file.flush()
 
 
@@ -127,8 +140,7 @@ if __name__ == "__main__":
     reader.add_argument("files", type=Path, nargs="+")
     arguments = parser.parse_args()
     if arguments.command == "run":
-        grids = [parse_grid([text]) for text in arguments.levels]
-        levels = {next(iter(grid[0])): tuple(next(iter(one.values())) for one in grid) for grid in grids} or LEVELS
+        levels = levels_of(arguments.levels) or LEVELS
         chosen = list(design(arguments.runs, arguments.seed, arguments.games, levels))
         run(arguments.file, chosen, arguments.steps, arguments.episodes, arguments.jobs)
     else:

@@ -100,7 +100,7 @@ class Config:
     trace_decay: float = hyper(
         1.0,
         "lambda",
-        "target of a pair that the memory did not hold: the mean of its inter-trace targets with weights falling "
+        "inter-trace target of a pair that the memory did not hold: the mean of all it has had with weights falling "
         "as lambda^n (the lambda-return); 1 keeps the last alone, as the paper does",
     )
     temperature: float = hyper(1.0, "", "divides squared distances (of pixels 0..255) in the tie-break's softmax")
@@ -113,10 +113,10 @@ class Config:
                 raise NaitError(f"{name} must be a whole number of at least 1, not {value!r}")
         if self.M < 2:
             raise NaitError(f"M must be at least 2, not {self.M}")
-        if not _is_number(self.gamma) or not 0 <= self.gamma <= 1:
-            raise NaitError(f"gamma must lie in [0, 1], not {self.gamma!r}")
-        if not _is_number(self.trace_decay) or not 0 <= self.trace_decay <= 1:
-            raise NaitError(f"trace_decay must lie in [0, 1], not {self.trace_decay!r}")
+        for name in ("gamma", "trace_decay"):
+            value = getattr(self, name)
+            if not _is_number(value) or not 0 <= value <= 1:
+                raise NaitError(f"{name} must lie in [0, 1], not {value!r}")
         if not _is_number(self.alpha) or not 0 < self.alpha <= 1:
             raise NaitError(f"alpha must lie in (0, 1], not {self.alpha!r}")
         if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:

@@ -46,7 +46,7 @@ class Trace:
 
     @property
     def returns(self) -> Values:
-        """G: each pair's discounted return so far; at the end of the trace, its Monte-Carlo return."""
+        """G: each pair's discounted return so far; at the end of the trace its Monte-Carlo return, unless averaged."""
         return self._returns[: self._pairs]
 
     @property

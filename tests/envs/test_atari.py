@@ -177,15 +177,15 @@ def test_long_episodes_are_cut() -> None:
 
 
 def test_fire_is_pressed_after_reset_and_lost_life() -> None:
-    lives = {}
-    for options in ({}, {"fire_on_reset": True}, {"fire_on_reset": False}):
+    def lives(**options: bool) -> list[int]:
         env = nait.make_atari("Breakout", seed=0, **options)
         env.reset()
-        lives[str(options)] = [env.step(0)[4]["lives"] for _ in range(200)]
-    pressed, alone = lives["{'fire_on_reset': True}"], lives["{'fire_on_reset': False}"]
+        return [env.step(0)[4]["lives"] for _ in range(200)]
+
+    pressed = lives(fire_on_reset=True)
     assert pressed[-1] <= 3  # the ball is in play without the agent's FIRE
-    assert alone[-1] == 5
-    assert lives["{}"] == pressed
+    assert lives(fire_on_reset=False)[-1] == 5
+    assert lives() == pressed
 
 
 @pytest.mark.parametrize(
