@@ -133,3 +133,12 @@ def test_a_reader_who_leaves_early_is_no_error() -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.startswith("game")
+
+
+def test_the_command_starts_without_the_libraries_that_few_commands_need() -> None:
+    heavy = {"matplotlib", "scipy", "ray", "torch"}
+    told = subprocess.run(
+        [sys.executable, "-c", "import sys, nait.cli; print(*{name.partition('.')[0] for name in sys.modules})"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not heavy & set(told.stdout.split())

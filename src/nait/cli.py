@@ -29,11 +29,7 @@ from nait.experiments.speed import QUICK, QUICK_GAMES, Speed, SpeedSettings, mea
 from nait.experiments.store import read, write_csv
 from nait.experiments.suites import BUDGETS, atari57, atari100k
 from nait.experiments.video import check_video_path, record
-from nait.paper import registry
-from nait.paper.experiment import Request, Unfinished, perform
 from nait.progress import LINE_SECONDS
-from nait.report import explanation
-from nait.report.write import write_report
 
 INTERRUPTED = 130  # what a shell expects of a program ended by Ctrl-C
 
@@ -199,7 +195,7 @@ def _parser() -> Parser:
         "one of the paper's experiments: its data, table and figure into a folder; a second call does what is missing",
         "nait paper kernels; nait paper ablations --quick; nait paper list",
     )
-    paper.add_argument("name", metavar="NAME", help=f"{registry.LIST}, or one of {', '.join(registry.EXPERIMENTS)}")
+    paper.add_argument("name", metavar="NAME", help="of the experiment, or list, which names them all")
     paper.add_argument("--out", type=Path, metavar="DIR", help="(default: paper/NAME, or paper/NAME-quick)")
     paper.add_argument("--quick", action="store_true", help="a small version: a minute or two on two cores")
     paper.add_argument("--games", metavar="A,B", help="these games only")
@@ -339,6 +335,8 @@ def _eval(options: argparse.Namespace) -> int:
 def _explain(options: argparse.Namespace) -> int:
     if options.step < 0:
         raise NaitError(f"--step must be at least 0, not {options.step}")
+    from nait.report import explanation  # draws with matplotlib, whose import takes longer than most commands
+
     settings, agent = open_run(options.run)
     env = make_env(settings.env, render=True, **settings.env_options)
     decision, screen = explanation.explain_moment(agent, env, options.step, options.seed)
@@ -425,6 +423,8 @@ def _games(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from nait.report.write import write_report  # for matplotlib's sake, as above
+
     page, told = write_report(options.results, options.out, options.against, options.seed)
     for games, rows in told.sets:
         for row in rows:
@@ -542,6 +542,9 @@ PAPER_OPTIONS = ("games", "seeds", "steps", "jobs", "engine", "results")
 
 
 def _paper(options: argparse.Namespace) -> int:
+    from nait.paper import registry  # for matplotlib's sake, as above
+    from nait.paper.experiment import Request, Unfinished, perform
+
     if options.name == registry.LIST:
         print("\n".join(registry.listed()))
         return 0

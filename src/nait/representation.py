@@ -7,15 +7,17 @@ A representation maps an array of one fixed shape to a float32 state. For images
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from nait import _core
 from nait.arrays import Arrays
 from nait.errors import NaitError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 State = NDArray[Any]
 """A vector of float32, or of int32 for the native core."""
@@ -147,11 +149,13 @@ class Projection(Stateless):
 
     def __init__(self, kind: str, input_dim: int, dim: int, rng: np.random.Generator) -> None:
         self.dim = dim
-        self._matrix: scipy.sparse.csr_array | NDArray[np.float32]
+        self._matrix: csr_array | NDArray[np.float32]
         if kind == "gaussian":
             self._scale = 1.0
             self._matrix = rng.standard_normal((dim, input_dim), dtype=np.float32)
         else:
+            from scipy.sparse import csr_array  # here: it takes a third of the time of importing nait
+
             s = 3.0 if kind == "sparse" else math.sqrt(input_dim)
             # Entries are kept as +1 and -1, so that sums over 8-bit pixels are exact integers.
             self._scale = math.sqrt(s)
@@ -162,7 +166,7 @@ class Projection(Stateless):
             starts = np.cumsum([0, *(chosen.size for chosen, _ in rows)])
             columns = np.concatenate([chosen for chosen, _ in rows])
             signs = np.concatenate([sign for _, sign in rows])
-            self._matrix = scipy.sparse.csr_array((signs, columns, starts), shape=(dim, input_dim))
+            self._matrix = csr_array((signs, columns, starts), shape=(dim, input_dim))
 
     def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.float32]:
         projected = self._matrix @ stack.astype(np.float32).ravel()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from scipy.spatial import KDTree
 
 from nait.arrays import Arrays
 from nait.neighbours.protocol import Distances, Ids, States
+
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
 
 
 class KDTreeIndex:
@@ -30,6 +34,8 @@ class KDTreeIndex:
         if k == 0:
             return np.empty(0, dtype=np.int64), np.empty(0)
         if self._tree is None:
+            from scipy.spatial import KDTree  # here: most runs do without its import
+
             self._tree = KDTree(self._states)
         distances, rows = self._tree.query(state.astype(np.float64), k=np.arange(1, k + 1))
         return self._ids[np.asarray(rows)], np.asarray(distances) ** 2
