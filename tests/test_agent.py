@@ -39,7 +39,8 @@ def test_intertrace_equals_monte_carlo_at_episode_end(game: str, index: str) -> 
 
 def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> None:
     sizes = {}
-    for update, timing in (("intertrace", "staggered"), ("intertrace", "batch"), ("monte_carlo", "staggered")):
+    timings = ("batch", "staggered", "delayed")
+    for update, timing in (*(("intertrace", timing) for timing in timings), ("monte_carlo", "staggered")):
         agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, epsilon=1.0, update=update, update_timing=timing)
         agent.learn(120)
         sizes[update, timing] = len(agent.memory)
@@ -47,6 +48,7 @@ def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> 
     assert sizes["monte_carlo", "staggered"] == 0
     assert 90 <= sizes["intertrace", "batch"] <= 102  # written after steps 1, 51 and 101
     assert 110 <= sizes["intertrace", "staggered"] <= 119  # each pair one step after its visit
+    assert 60 <= sizes["intertrace", "delayed"] <= 69  # each pair 51 steps after its visit
 
 
 def test_maximum_keeps_the_best_return_of_a_pair() -> None:
@@ -173,6 +175,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"thin_distance": "mean"},
         {"thin_distance": "letter"},
         {"update_timing": "staggered"},
+        {"update_timing": "delayed"},
         {"trace_decay": 0.9},
         {"trace_end": "episode"},
         {"epsilon": (1.0, 0.0, 200)},

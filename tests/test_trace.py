@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nait.config import Config
-from nait.memory import Memory
+from nait.memory import ABSENT, Memory
 from nait.trace import Trace
 
 steps = st.lists(
@@ -99,18 +99,50 @@ def test_averaged_targets_are_the_weighted_mean_of_all_inter_trace_targets(
         assert target == pytest.approx(np.dot(weights, n_step), rel=1e-9, abs=1e-9)
 
 
-def test_staggered_writing_takes_each_pair_in_its_own_time() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_staggered_writing_takes_each_pair_in_its_own_time(at_once: bool) -> None:
     memory, trace = Memory(1, 1, Config(k=1, index="flat")), Trace(1.0, 1, every=3)
-    seen = []
+    seen: list[list[float | None]] = []
     for t in range(8):
         play(trace, memory, t, 0, 1.0)
-        trace.write_due(memory, 0.0)
-        seen.append([memory.lookup(np.array([s], dtype=np.float32)).q[0] for s in range(t + 1)])
-    # a pair is written at its own visit (return 1), then 3 and 6 steps later (returns 4 and 7)
-    assert seen[0] == [1]
-    assert seen[2] == [1, 1, 1]
-    assert seen[3] == [4, 1, 1, 1]
-    assert seen[7] == [7, 7, 4, 4, 4, 1, 1, 1]
+        trace.write_due(memory, 0.0, at_once=at_once)
+        found = [memory.lookup(np.array([s], dtype=np.float32)) for s in range(t + 1)]
+        seen.append([float(one.q[0]) if one.exact[0] != ABSENT else None for one in found])
+    # 3 and 6 steps after its visit a pair has the returns 4 and 7, and the return 1 at once if it is asked for
+    new = 1 if at_once else None
+    assert seen[0] == [new]
+    assert seen[2] == [new, new, new]
+    assert seen[3] == [4, new, new, new]
+    assert seen[7] == [7, 7, 4, 4, 4, new, new, new]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=40),
+    st.integers(1, 7),
+    st.booleans(),
+)
+def test_staggered_writing_against_the_words_of_the_paper(
+    visits: list[tuple[int, int]], every: int, at_once: bool
+) -> None:
+    """(t0 - t) mod r = 0 for every pair by itself, with t0 its first visit; after the end all hold their returns."""
+    memory, trace = Memory(2, 1, Config(k=1, index="flat")), Trace(0.5, 1, every=every)
+    first: dict[tuple[int, int], int] = {}
+    held: dict[tuple[int, int], float] = {}
+    for t, (s, a) in enumerate(visits):
+        play(trace, memory, s, a, float(t % 3))
+        first.setdefault((s, a), t)
+        trace.write_due(memory, 2.0, at_once=at_once)
+        for pair, t0 in first.items():
+            if (t0 - t) % every == 0 and (at_once or t > t0):
+                held[pair] = sum(0.5 ** (i - t0) * (i % 3) for i in range(t0, t + 1)) + 0.5 ** (t + 1 - t0) * 2.0
+        for s_, a_ in first:
+            lookup = memory.lookup(np.array([s_], dtype=np.float32))
+            assert (lookup.exact[a_] != ABSENT) == ((s_, a_) in held)
+            if (s_, a_) in held:
+                assert lookup.q[a_] == pytest.approx(held[s_, a_], rel=1e-12, abs=1e-12)
+    trace.write(memory, trace.returns)
+    assert len(memory) == len(first)
 
 
 def test_a_loaded_trace_goes_on_as_the_saved_one() -> None:

@@ -199,15 +199,15 @@ class NAIT:
         """Inter-trace targets for the pairs up to the last step, now that s' and a' are known."""
         if self.config.update != "intertrace" or self.trace.time == 0:
             return
-        staggered, decay = self.config.update_timing == "staggered", self.config.trace_decay
-        due = staggered or (self.trace.time - 1) % self.config.update_every == 0
+        timing, decay = self.config.update_timing, self.config.trace_decay
+        due = timing != "batch" or (self.trace.time - 1) % self.config.update_every == 0
         if not due and decay == 1.0:
             return
         bootstrap = self.memory.frozen_q(lookup, action)
         if decay < 1.0:
             self.trace.average(bootstrap)
-        if staggered:
-            self.trace.write_due(self.memory, bootstrap)
+        if timing != "batch":
+            self.trace.write_due(self.memory, bootstrap, at_once=timing == "staggered")
         elif due:
             self.trace.write(self.memory, self.trace.targets(bootstrap))
 

@@ -94,8 +94,9 @@ class Config:
     update_timing: str = hyper(
         "batch",
         "t0",
-        "what t0 counts from: the start of the trace (all pairs at once), or each pair's first visit",
-        ("batch", "staggered"),
+        "what t0 is: the start of the trace, for all pairs together (batch), or each pair's first visit, so that it is "
+        "written 0, r, 2r, ... steps later (staggered), or first after r (delayed)",
+        ("batch", "staggered", "delayed"),
     )
     trace_decay: float = hyper(
         1.0,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from nait.arrays import Arrays, grown
@@ -36,9 +38,8 @@ class Trace:
         self._pairs = 0
         self._written = False  # since the last pair was appended
         self._visited: set[int] = set()  # ids of pairs that have an entry
-        self._waiting: list[tuple[State, int, int, int]] = []  # state, key, action, born
-        self._waiting_pairs: list[int] = []  # which pairs they are
-        self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> places in _waiting
+        self._waiting: dict[int, tuple[State, int, int, int]] = {}  # pair -> state, key, action, born
+        self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> pairs
         self._due: list[list[int]] = [[] for _ in range(self._every)]  # pairs by the time of their first visit modulo r
 
     def __len__(self) -> int:
@@ -63,9 +64,8 @@ class Trace:
         if self._seen(lookup, action, known):
             return
         if known == ABSENT:
-            self._waiting_at.setdefault((lookup.key, action), []).append(len(self._waiting))
-            self._waiting.append((lookup.state, lookup.key, action, born))
-            self._waiting_pairs.append(self._pairs)
+            self._waiting_at.setdefault((lookup.key, action), []).append(self._pairs)
+            self._waiting[self._pairs] = lookup.state, lookup.key, action, born
         else:
             self._visited.add(known)
         n = self._pairs
@@ -102,26 +102,34 @@ class Trace:
 
     def write(self, memory: Memory | NativeMemory, targets: Values) -> None:
         """Insert the pairs that memory does not hold yet and update all of them (Algorithm 2)."""
-        self._insert(memory)
+        self._insert(memory, self._waiting)
         memory.update(self._ids[: self._pairs].copy(), targets)
 
-    def write_due(self, memory: Memory | NativeMemory, bootstrap: float) -> None:
-        """The same for the pairs whose first visit lies a multiple of r steps back, with the targets Q_IT."""
-        self._insert(memory)
-        due = self._due[(self.time - 1) % self._every]
-        memory.update(self._ids[due], self._returns[due] + self._discounts[due] * bootstrap)
+    def write_due(self, memory: Memory | NativeMemory, bootstrap: float, *, at_once: bool = False) -> None:
+        """The same for the pairs whose first visit lies r, 2r, ... steps back, with the targets Q_IT.
 
-    def _insert(self, memory: Memory | NativeMemory) -> None:
+        :param at_once: also for the last step's pair, whose first visit lies 0 steps back
+        """
+        latest = self.time - 1 - (0 if at_once else self._every)
+        due = [pair for pair in self._due[latest % self._every] if self._times[pair] <= latest]
+        if due:
+            self._insert(memory, [pair for pair in due if pair in self._waiting])
+            memory.update(self._ids[due], self._returns[due] + self._discounts[due] * bootstrap)
+
+    def _insert(self, memory: Memory | NativeMemory, pairs: Iterable[int]) -> None:
         self._written = True
-        if not self._waiting:
+        pairs = list(pairs)
+        if not pairs:
             return
-        states, keys, actions, born = zip(*self._waiting, strict=True)
+        states, keys, actions, born = zip(*(self._waiting.pop(pair) for pair in pairs), strict=True)
+        for pair, key, action in zip(pairs, keys, actions, strict=True):
+            at = self._waiting_at[key, action]
+            at.remove(pair)
+            if not at:
+                del self._waiting_at[key, action]
         ids = memory.insert(np.stack(states), list(keys), np.array(actions), np.array(born))
-        self._ids[self._waiting_pairs] = ids
+        self._ids[pairs] = ids
         self._visited.update(ids.tolist())
-        self._waiting.clear()
-        self._waiting_pairs.clear()
-        self._waiting_at.clear()
 
     def save(self) -> Arrays:
         """The trace as plain arrays."""
@@ -132,10 +140,10 @@ class Trace:
             "discounts": self.discounts,
             "decays": self._decays[: self._pairs],
             "time": np.array(self.time),
-            "waiting_states": np.array([w[0] for w in self._waiting]).reshape(-1, self._dim),
-            "waiting_keys": np.array([w[1] for w in self._waiting], dtype=np.uint64),
-            "waiting_actions": np.array([w[2] for w in self._waiting], dtype=np.int64),
-            "waiting_born": np.array([w[3] for w in self._waiting], dtype=np.int64),
+            "waiting_states": np.array([w[0] for w in self._waiting.values()]).reshape(-1, self._dim),
+            "waiting_keys": np.array([w[1] for w in self._waiting.values()], dtype=np.uint64),
+            "waiting_actions": np.array([w[2] for w in self._waiting.values()], dtype=np.int64),
+            "waiting_born": np.array([w[3] for w in self._waiting.values()], dtype=np.int64),
         }
 
     def load(self, arrays: Arrays) -> None:
@@ -152,22 +160,20 @@ class Trace:
         for pair, time in enumerate(self._times[:n].tolist()):
             self._due[time % self._every].append(pair)
         self._visited = {int(i) for i in self._ids[:n] if i != ABSENT}
-        self._waiting_pairs = np.flatnonzero(self._ids[:n] == ABSENT).tolist()
-        self._waiting = [
-            (state, int(key), int(action), int(born))
-            for state, key, action, born in zip(
-                arrays["waiting_states"],
-                arrays["waiting_keys"],
-                arrays["waiting_actions"],
-                arrays["waiting_born"],
-                strict=True,
-            )
-        ]
-        for place, (_, key, action, _) in enumerate(self._waiting):
-            self._waiting_at.setdefault((key, action), []).append(place)
+        waiting = zip(
+            np.flatnonzero(self._ids[:n] == ABSENT).tolist(),
+            arrays["waiting_states"],
+            arrays["waiting_keys"].tolist(),
+            arrays["waiting_actions"].tolist(),
+            arrays["waiting_born"].tolist(),
+            strict=True,
+        )
+        for pair, state, key, action, born in waiting:
+            self._waiting[pair] = state, key, action, born
+            self._waiting_at.setdefault((key, action), []).append(pair)
 
     def _seen(self, lookup: Lookup, action: int, known: int) -> bool:
         if known != ABSENT:
             return known in self._visited
-        places = self._waiting_at.get((lookup.key, action), ())
-        return any(np.array_equal(self._waiting[place][0], lookup.state) for place in places)
+        pairs = self._waiting_at.get((lookup.key, action), ())
+        return any(np.array_equal(self._waiting[pair][0], lookup.state) for pair in pairs)
