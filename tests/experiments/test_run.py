@@ -126,6 +126,18 @@ def test_training_on_continues_the_same_run(tmp_path: Path) -> None:
     assert (tmp_path / "parts/episodes.csv").read_bytes() == (tmp_path / "whole/episodes.csv").read_bytes()
 
 
+def test_a_run_older_than_an_option_goes_on(tmp_path: Path) -> None:
+    settings = RunSettings(env="Breakout", seed=1, hyperparameters={"epsilon": (0.5, 0.0, 500)})
+    train(settings, tmp_path / "old", 700, progress=False)
+    path = tmp_path / "old" / "config.json"
+    config = json.loads(path.read_text())
+    del config["hyperparameters"]["trace_decay"], config["env_options"]["stack_fill"]
+    path.write_text(json.dumps(config))
+    train(settings, tmp_path / "old", 1500, resume=True, progress=False)
+    train(settings, tmp_path / "new", 1500, progress=False)
+    assert (tmp_path / "old/episodes.csv").read_bytes() == (tmp_path / "new/episodes.csv").read_bytes()
+
+
 def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path) -> None:
     settings = RunSettings(env="Breakout", seed=1)
     train(settings, tmp_path / "run", 100, progress=False)

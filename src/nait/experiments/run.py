@@ -325,13 +325,7 @@ def open_run(folder: Path) -> tuple[RunSettings, NAIT]:
     config = _read_config(folder)
     if config is None:
         raise NaitError(f"{folder} holds no run: `nait train GAME --out {folder}` makes one")
-    hyperparameters = Config.from_json(config["hyperparameters"]).to_json()
-    settings = RunSettings(
-        env=config["env"],
-        seed=config["seed"],
-        hyperparameters=hyperparameters,
-        env_options=config["env_options"],
-    )
+    settings = _settings(config)
     env = make_env(settings.env, **settings.env_options)
     return settings, NAIT.load(folder / "checkpoint.nait", env=env)
 
@@ -394,12 +388,21 @@ def _read_config(folder: Path) -> dict[str, Any] | None:
         raise NaitError(f"{path} is damaged: it is not JSON") from None
 
 
+def _settings(config: dict[str, Any]) -> RunSettings:
+    return RunSettings(
+        env=config["env"],
+        seed=config["seed"],
+        hyperparameters=Config.from_json(config["hyperparameters"]).to_json(),
+        env_options=config["env_options"],
+    )
+
+
 def _check_same_run(folder: Path, existing: dict[str, Any], wanted: dict[str, Any]) -> None:
+    before = _settings(existing).to_json()  # an option younger than the run has its default, which changes nothing
     for name in ("env", "seed", "env_options"):
-        if existing[name] != wanted[name]:
-            raise NaitError(f"{folder} is a run with {name} {existing[name]}, not {wanted[name]}: use another --out")
+        if before[name] != wanted[name]:
+            raise NaitError(f"{folder} is a run with {name} {before[name]}, not {wanted[name]}: use another --out")
     for name, value in wanted["hyperparameters"].items():
-        if existing["hyperparameters"].get(name) != value:
-            raise NaitError(
-                f"{folder} is a run with {name}={existing['hyperparameters'].get(name)}, not {value}: use another --out"
-            )
+        had = before["hyperparameters"][name]
+        if had != value:
+            raise NaitError(f"{folder} is a run with {name}={had}, not {value}: use another --out")
