@@ -143,6 +143,9 @@ def test_staggered_writing_against_the_words_of_the_paper(
                 assert lookup.q[a_] == pytest.approx(held[s_, a_], rel=1e-12, abs=1e-12)
     trace.write(memory, trace.returns)
     assert len(memory) == len(first)
+    for (s_, a_), t0 in first.items():
+        last = sum(0.5 ** (i - t0) * (i % 3) for i in range(t0, len(visits)))
+        assert memory.lookup(np.array([s_], dtype=np.float32)).q[a_] == pytest.approx(last, rel=1e-12, abs=1e-12)
 
 
 def test_a_loaded_trace_goes_on_as_the_saved_one() -> None:

@@ -136,6 +136,15 @@ def test_a_run_older_than_an_option_goes_on(tmp_path: Path) -> None:
     train(settings, tmp_path / "old", 1500, resume=True, progress=False)
     train(settings, tmp_path / "new", 1500, progress=False)
     assert (tmp_path / "old/episodes.csv").read_bytes() == (tmp_path / "new/episodes.csv").read_bytes()
+    path.write_text(json.dumps({**config, "env_options": {**config["env_options"], "colours": 8}}))
+    for wrong in (
+        lambda: train(settings, tmp_path / "old", 1600, resume=True, progress=False),
+        lambda: open_run(path.parent),
+    ):
+        with pytest.raises(
+            NaitError, match="unknown setting 'colours' of the Atari games: this version of nait has no"
+        ):
+            wrong()
 
 
 def test_mistakes_are_told_and_leave_nothing_behind(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
@@ -60,6 +60,10 @@ def all_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
     """The settings an environment of this name is made with, defaults included; {} for a Gymnasium id."""
     if is_game(name):
         rom_name(name)
+        if unknown := sorted(set(options) - {entry.name for entry in fields(AtariSettings)}):
+            raise NaitError(
+                f"unknown setting {unknown[0]!r} of the Atari games: this version of nait has no such option"
+            )
         return asdict(AtariSettings(**options))
     if options:
         raise NaitError(f"{next(iter(options))} is a setting of the Atari games, {name} does not have it")
