@@ -6,10 +6,12 @@ with twelve settings says more of each than twelve comparisons of 200 runs in al
     python benchmarks/screening.py run --runs 200 screening.csv     # goes on where it stopped
     python benchmarks/screening.py run --set epsilon=0,0.003 --set trace_decay=1,0.97 --episodes 10 two.csv
     python benchmarks/screening.py effects screening.csv
+    python benchmarks/screening.py effects --steps 100000 one.csv two.csv,epsilon=0.003,trace_end=life
 
 The score of a run is the mean over the training episodes that ended in its last third, or, with --episodes, over so
 many episodes of evaluation after it. An effect is that on the human-normalised score, clipped to 1, against the level
-that most runs have, by least squares with a constant for each game; beside it stands one standard error.
+that most runs have, by least squares with a constant for each game; beside it stands one standard error. A file that
+lacks the column of a setting has it at the level given behind its name, else as the paper's text has it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,28 @@ LEVELS: dict[str, tuple[Any, ...]] = {
     "fire_on_reset": (False, True),
 }
 GAMES = list(atari100k())
-OUTCOMES = {"game", "seed", "steps", "score", "train_last_third", "episodes", "states", "used", "machine"}
+OUTCOMES = {"game", "seed", "steps", "score", "episodes", "states", "used", "machine", "commit", "itr_s", "learning_on"}
+OUTCOMES |= {"train_last5", "train_last25k", "train_last_third"}
+TEXT = {  # the levels of the settings that a file may lack
+    "trace_end": "episode",
+    "update": "intertrace",
+    "update_timing": "batch",
+    "update_every": "50",
+    "thin_value": "infinite",
+    "thin_distance": "letter",
+    "tie_break": "novelty",
+    "fire_on_reset": "False",
+    "epsilon": "0",
+    "trace_decay": "1",
+    "recency": "0",
+    "bootstrap": "frozen",
+    "rewrites": "from the frozen M",
+    "actions": "own",
+    "full_action_space": "False",
+    "neighbours_left_out": "0",
+    "dct": "orthonormal",
+    "frequency_weight": "0",
+}
 ENVIRONMENT = {field.name for field in fields(AtariSettings)}
 
 
@@ -99,9 +122,20 @@ def run(path: Path, rows: list[dict[str, Any]], steps: int, episodes: int, jobs:
             file.flush()
 
 
-def effects(paths: list[Path]) -> None:
-    rows = [row for path in paths for row in csv.DictReader(path.open()) if row["score"] not in ("", "nan")]
-    names = [name for name in rows[0] if name not in OUTCOMES]
+def rows_of(given: str) -> Iterator[dict[str, str]]:
+    """The runs of `FILE` or `FILE,NAME=LEVEL,...`."""
+    path, *levels = given.split(",")
+    constant = dict(level.split("=", 1) for level in levels)
+    with Path(path).open() as file:
+        for row in csv.DictReader(file):
+            if row["score"] not in ("", "nan"):
+                yield {**constant, **row}
+
+
+def effects(files: list[str], steps: int) -> None:
+    rows = [row for given in files for row in rows_of(given) if int(row["steps"]) >= steps]
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in OUTCOMES))
+    rows = [{**{name: TEXT.get(name, "") for name in names}, **row} for row in rows]
     usual = {name: Counter(row[name] for row in rows).most_common(1)[0][0] for name in names}
     levels = [
         (name, level)
@@ -137,11 +171,12 @@ if __name__ == "__main__":
     runner.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     runner.add_argument("file", type=Path)
     reader = commands.add_parser("effects")
-    reader.add_argument("files", type=Path, nargs="+")
+    reader.add_argument("--steps", type=int, default=0, help="leave out shorter runs")
+    reader.add_argument("files", nargs="+", metavar="FILE[,NAME=LEVEL...]")
     arguments = parser.parse_args()
     if arguments.command == "run":
         levels = levels_of(arguments.levels) or LEVELS
         chosen = list(design(arguments.runs, arguments.seed, arguments.games, levels))
         run(arguments.file, chosen, arguments.steps, arguments.episodes, arguments.jobs)
     else:
-        effects(arguments.files)
+        effects(arguments.files, arguments.steps)
