@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"trace_decay": 0.9},
         {"trace_end": "episode"},
         {"epsilon": (1.0, 0.0, 200)},
+        {"epsilon": 0.2, "epsilon_hold": 64},
         {"state_dim": 100, "k": 8, "M": 8, "ef_construction": 50, "ef_search": 20},
     ],
     ids=str,
@@ -192,6 +194,18 @@ def test_every_option_runs_and_saves(options: dict[str, Any], tmp_path: Path) ->
         one.learn(200)
     same_memory(agent, again)
     assert len(agent.memory) > 100
+
+
+def test_a_random_action_is_held_and_ends_with_the_episode() -> None:
+    """Of some thousand random steps the runs of one action are as long as the draw, never beyond a reset."""
+    env = nait.make_atari("Pong")
+    taken: list[int] = []
+    step = env.step
+    env.step = lambda action: taken.append(int(action)) or step(action)  # type: ignore[method-assign, func-returns-value, return-value]
+    nait.NAIT(env, seed=0, epsilon=1.0, epsilon_hold=64).learn(1500)
+    runs = [len(list(group)) for _, group in itertools.groupby(taken)]
+    assert max(runs) > 8  # with 6 actions drawn anew each step: once in a million
+    assert len(set(taken)) == 6
 
 
 @pytest.mark.parametrize(("index", "unit"), [("native", 1 / 16), ("hnswlib", 1.0)])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nait.config import Config
 from nait.memory import Lookup
-from nait.policy import choose, tie_probabilities
+from nait.policy import choose, draw_hold, tie_probabilities
 
 
 def lookup(q: list[float], distance: list[float]) -> Lookup:
@@ -55,3 +55,22 @@ def test_the_uniform_tie_break_ignores_distances() -> None:
     found = lookup([1, 1, 0, 1], [10.0, 5000.0, 9e9, 400.0])
     drawn = [choose(found, Config(tie_break="uniform"), rng) for _ in range(600)]
     assert [drawn.count(action) / 600 for action in range(4)] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.07)
+
+
+@given(st.integers(1, 200), st.integers(0, 2**32))
+def test_a_hold_lasts_one_step_to_the_longest(longest: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    assert all(1 <= draw_hold(longest, rng) <= longest for _ in range(20))
+
+
+def test_holds_grow_rarer_as_the_square_of_their_length() -> None:
+    rng = np.random.default_rng(0)
+    drawn = np.array([draw_hold(4, rng) for _ in range(8000)])
+    shares = np.array([1, 1 / 4, 1 / 9, 1 / 16])
+    np.testing.assert_allclose([(drawn == n).mean() for n in (1, 2, 3, 4)], shares / shares.sum(), atol=0.02)
+
+
+def test_a_hold_of_one_step_draws_nothing() -> None:
+    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
+    assert draw_hold(1, rng) == 1
+    assert rng.random() == untouched.random()

@@ -24,7 +24,7 @@ from nait.errors import NaitError
 from nait.kernels import shares
 from nait.memory import ABSENT, Lookup
 from nait.native_memory import make_memory
-from nait.policy import choose
+from nait.policy import choose, draw_hold
 from nait.progress import ProgressCallback
 from nait.representation import make_representation
 from nait.trace import Trace
@@ -127,6 +127,7 @@ class NAIT:
         self._stack: Stack | None = None  # None between episodes
         self._score = 0.0
         self._lives = 0
+        self._held, self._hold = 0, 0  # a random action, and for how many steps more
 
     # Algorithm 1
 
@@ -161,6 +162,7 @@ class NAIT:
         self._stack = self._frames.first(observation)
         self._score = 0.0
         self._lives = int(info.get("lives", 0))
+        self._hold = 0
         self._begin_trace()
 
     def _begin_trace(self) -> None:
@@ -191,8 +193,12 @@ class NAIT:
 
     def _act(self, lookup: Lookup) -> int:
         epsilon = self.config.epsilon_at(self.num_timesteps)
-        if epsilon > 0 and self._rng.random() < epsilon:
-            return int(self._rng.integers(self.n_actions))
+        if not self._hold and epsilon > 0 and self._rng.random() < epsilon:
+            self._held = int(self._rng.integers(self.n_actions))
+            self._hold = draw_hold(self.config.epsilon_hold, self._rng)
+        if self._hold:
+            self._hold -= 1
+            return self._held
         return choose(lookup, self.config, self._rng)
 
     def _update(self, lookup: Lookup, action: int) -> None:
@@ -363,7 +369,7 @@ class NAIT:
             generator = getattr(self.env.unwrapped, "_np_random", None)
             meta["env_rng"] = generator.bit_generator.state if generator is not None else None
         if self._stack is not None and isinstance(self.env, Resumable):
-            meta.update(running=True, score=self._score, lives=self._lives)
+            meta.update(running=True, score=self._score, lives=self._lives, held=self._held, hold=self._hold)
             arrays["stack"] = self._stack
             arrays.update(prefixed("trace.", self.trace.save()))
         return meta, arrays
@@ -411,6 +417,7 @@ class NAIT:
             env.unwrapped.np_random.bit_generator.state = meta["env_rng"]
         if meta["running"] and isinstance(env, Resumable):
             self._score, self._lives = float(meta["score"]), int(meta["lives"])
+            self._held, self._hold = int(meta.get("held", 0)), int(meta.get("hold", 0))
             self._stack = arrays["stack"]
             self.trace.load(part(arrays, "trace."))
 

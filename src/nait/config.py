@@ -77,6 +77,11 @@ class Config:
         "chance of a random action while learning: a number, or START:END:STEPS for a linear decay; the paper "
         "speaks of none",
     )
+    epsilon_hold: int = hyper(
+        1,
+        "",
+        "steps that a random action is held at most; how many is drawn each time with a chance falling as 1 / n^2",
+    )
     thin_value: str = hyper(
         "infinite",
         "",
@@ -108,7 +113,16 @@ class Config:
     frame_stack: int = hyper(4, "", "frames a state sees, where an image environment does not stack them itself")
 
     def __post_init__(self) -> None:
-        for name in ("k", "state_dim", "update_every", "M", "ef_construction", "ef_search", "frame_stack"):
+        for name in (
+            "k",
+            "state_dim",
+            "update_every",
+            "M",
+            "ef_construction",
+            "ef_search",
+            "epsilon_hold",
+            "frame_stack",
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise NaitError(f"{name} must be a whole number of at least 1, not {value!r}")

@@ -1,4 +1,4 @@
-"""pi(s): greedy, ties broken by novelty (Eq. 6)."""
+"""pi(s): greedy, ties broken by novelty (Eq. 6); and how long a random action is held."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None) -> i
     if rng is None:
         return int(best[distance.argmax()])
     return int(rng.choice(best, p=tie_probabilities(distance, config.temperature)))
+
+
+def draw_hold(longest: int, rng: np.random.Generator) -> int:
+    """Steps from 1 to `longest` with a chance in proportion to 1 / n^2 (temporally extended epsilon-greedy)."""
+    if longest == 1:
+        return 1
+    shares = np.cumsum(1.0 / np.arange(1, longest + 1, dtype=np.float64) ** 2)
+    return int(np.searchsorted(shares, rng.random() * shares[-1], side="right")) + 1
