@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import nait
-from nait.config import Config, parse_epsilon
+from nait.config import Config, epsilon_text, parse_epsilon
 from nait.errors import NaitError
 
 
@@ -20,7 +20,8 @@ def test_the_defaults_are_the_papers() -> None:
 
 def test_the_open_points_are_as_the_page_on_reproduction_says() -> None:
     config = Config()
-    assert (config.trace_end, config.epsilon, config.update_timing) == ("life", 0.003, "batch")
+    assert (config.trace_end, config.update_timing, config.trace_decay) == ("life", "batch", 1.0)
+    assert (config.epsilon, config.epsilon_hold) == ((0.01, 0.0, 80_000), 64)
     assert (config.thin_value, config.thin_distance) == ("infinite", "letter")
 
 
@@ -61,6 +62,17 @@ def test_epsilon_decays_linearly_and_stays() -> None:
     config = Config(epsilon=(1.0, 0.2, 100))
     assert [config.epsilon_at(t) for t in (0, 50, 100, 900)] == pytest.approx([1.0, 0.6, 0.2, 0.2])
     assert Config(epsilon=0.3).epsilon_at(7) == 0.3
+
+
+def test_a_file_older_than_an_option_means_what_it_meant() -> None:
+    data = Config(epsilon=0.5).to_json()
+    del data["epsilon_hold"], data["trace_decay"]
+    assert Config.from_json(data) == Config(epsilon=0.5, epsilon_hold=1)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, (1.0, 0.05, 5000), (0.01, 0.0, 80_000)])
+def test_epsilon_goes_through_text_unchanged(epsilon: float | tuple[float, float, int]) -> None:
+    assert parse_epsilon(epsilon_text(epsilon)) == epsilon
 
 
 def test_epsilon_is_read_from_text() -> None:

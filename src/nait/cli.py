@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 
 import nait
-from nait.config import Config, parse_epsilon
+from nait.config import Config, epsilon_text, parse_epsilon
 from nait.envs import AtariSettings, is_game, make_env
 from nait.errors import NaitError
 from nait.experiments.bench import Bench, look, prepare
@@ -224,13 +224,14 @@ def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
     for entry in fields(Config):
         symbol = f" [{entry.metadata['symbol']}]" if entry.metadata["symbol"] else ""
         choices = entry.metadata["choices"]
+        default = epsilon_text(entry.default) if entry.name == "epsilon" else entry.default
         group.add_argument(
             f"--{entry.name.replace('_', '-')}",
             dest=f"hyper_{entry.name}",
             type=parse_epsilon_argument if entry.name == "epsilon" else type(entry.default),
             choices=choices or None,
             metavar=None if choices else "X",
-            help=f"{entry.metadata['text']}{symbol} (default: {entry.default})",
+            help=f"{entry.metadata['text']}{symbol} (default: {default})",
         )
 
 

@@ -14,6 +14,9 @@ from nait.errors import NaitError
 
 Epsilon = float | tuple[float, float, int]
 
+BEFORE = {"epsilon_hold": 1}
+"""What the agent did before there was an option, where that is not the default: for files that do not name it."""
+
 
 def hyper(default: Any, symbol: str, text: str, choices: tuple[str, ...] = ()) -> Any:
     """One hyperparameter: `symbol` is the paper's, "" where it has none; `choices` if it is a name."""
@@ -72,13 +75,13 @@ class Config:
         ("life", "episode"),
     )
     epsilon: Epsilon = hyper(
-        0.003,
+        (0.01, 0.0, 80_000),
         "epsilon",
-        "chance of a random action while learning: a number, or START:END:STEPS for a linear decay; the paper "
-        "speaks of none",
+        "chance that a step of learning begins a random action: a number, or START:END:STEPS for a linear decay; the "
+        "paper speaks of none",
     )
     epsilon_hold: int = hyper(
-        1,
+        64,
         "",
         "steps that a random action is held at most; how many is drawn each time with a chance falling as 1 / n^2",
     )
@@ -167,12 +170,18 @@ class Config:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Config:
         """Read what `to_json` wrote."""
+        data = {**BEFORE, **data}
         known = {entry.name for entry in fields(cls)}
         if unknown := sorted(set(data) - known):
             raise NaitError(f"unknown hyperparameter {unknown[0]!r}: this version of nait has no such option")
         if isinstance(data.get("epsilon"), list):
             data = {**data, "epsilon": tuple(data["epsilon"])}
         return cls(**data)
+
+
+def epsilon_text(epsilon: Epsilon) -> str:
+    """What `parse_epsilon` reads."""
+    return ":".join(f"{x:g}" for x in epsilon) if isinstance(epsilon, tuple) else f"{epsilon:g}"
 
 
 def parse_epsilon(text: str) -> Epsilon:

@@ -100,7 +100,7 @@ def make(request: Request) -> Page:
     if request.steps is not None and request.steps < 100:
         raise NaitError(f"random-walk needs at least 100 steps, not {request.steps}")
     epsilon = (1.0, 0.0, max(1, size.decay * steps // size.steps))
-    settings: dict[str, Any] = {"gamma": DISCOUNT, "epsilon": epsilon}
+    settings: dict[str, Any] = {"gamma": DISCOUNT, "epsilon": epsilon, "epsilon_hold": 1}
     jobs = make_jobs(Suite("random-walk", (RANDOM_WALK,)), seeds, [settings], steps=steps, episodes=20)
     standing = run_jobs("random-walk", request, jobs)
     write_csv(request.out / "runs.csv", read(request.out))

@@ -29,6 +29,7 @@ MFEC: dict[str, Any] = {
     "update": "maximum",
     "gamma": 1.0,
     "epsilon": 0.005,
+    "epsilon_hold": 1,
     "tie_break": "uniform",
     "thin_value": "infinite",
     "trace_end": "episode",
