@@ -42,8 +42,8 @@ def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> 
     sizes = {}
     timings = ("batch", "staggered", "delayed")
     for update, timing in (*(("intertrace", timing) for timing in timings), ("monte_carlo", "staggered")):
-        agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, epsilon=1.0, update=update, update_timing=timing)
-        agent.learn(120)
+        options: dict[str, Any] = {"epsilon": 1.0, "epsilon_hold": 1, "update": update, "update_timing": timing}
+        agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, **options).learn(120)
         sizes[update, timing] = len(agent.memory)
         assert agent.episode_scores == []
     assert sizes["monte_carlo", "staggered"] == 0

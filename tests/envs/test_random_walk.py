@@ -80,7 +80,7 @@ def greedy_values(agent: nait.NAIT) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nait_finds_the_optimal_policy_and_its_values(seed: int) -> None:
-    agent = nait.NAIT(gymnasium.make(WALK), seed=seed, gamma=0.9, epsilon=(1.0, 0.0, 1000))
+    agent = nait.NAIT(gymnasium.make(WALK), seed=seed, gamma=0.9, epsilon=(1.0, 0.0, 1000), epsilon_hold=1)
     optimal = optimal_q(0.9)
     on_the_way = np.arange(8, STATES)  # the states an optimal walk meets
     best = optimal.argmax(axis=1)[on_the_way]
