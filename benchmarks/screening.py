@@ -59,6 +59,8 @@ TEXT = {  # the levels of the settings that a file may lack
     "tie_break": "novelty",
     "fire_on_reset": "False",
     "epsilon": "0",
+    "epsilon_hold": "1",
+    "standard_errors": "0",
     "trace_decay": "1",
     "recency": "0",
     "bootstrap": "frozen",
