@@ -224,6 +224,7 @@ def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
     for entry in fields(Config):
         symbol = f" [{entry.metadata['symbol']}]" if entry.metadata["symbol"] else ""
         choices = entry.metadata["choices"]
+        assert entry.default is not MISSING
         default = epsilon_text(entry.default) if entry.name == "epsilon" else entry.default
         group.add_argument(
             f"--{entry.name.replace('_', '-')}",
