@@ -59,7 +59,6 @@ TEXT = {  # the levels of the settings that a file may lack
     "tie_break": "novelty",
     "fire_on_reset": "False",
     "epsilon": "0",
-    "epsilon_hold": "1",
     "standard_errors": "0",
     "trace_decay": "1",
     "recency": "0",
@@ -154,7 +153,8 @@ def effects(files: list[str], steps: int) -> None:
     effect, _, rank, _ = np.linalg.lstsq(x, y, rcond=None)
     variance = ((y - x @ effect) ** 2).sum() / (len(y) - rank)
     error = np.sqrt(np.diag(np.linalg.pinv(x.T @ x) * variance))
-    print(f"{len(rows)} runs of {len(games)} games; {effect[: len(games)].mean():.3f} with the commonest levels")
+    print(f"{len(rows)} runs of {len(games)} games; {effect[: len(games)].mean():.3f} with the commonest levels,")
+    print(f"from which one run differs by {np.sqrt(variance):.3f} (a standard deviation)")
     for i, (name, level) in enumerate(levels, start=len(games)):
         count = int(x[:, i].sum())
         print(f"{name:20s} {level:22s} {effect[i]:+.3f} +- {error[i]:.3f}   {count} runs")

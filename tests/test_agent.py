@@ -196,8 +196,7 @@ def test_every_option_runs_and_saves(options: dict[str, Any], tmp_path: Path) ->
     assert len(agent.memory) > 100
 
 
-def test_a_random_action_is_held_and_ends_with_the_episode() -> None:
-    """Of some thousand random steps the runs of one action are as long as the draw, never beyond a reset."""
+def test_random_actions_are_held() -> None:
     env = nait.make_atari("Pong")
     taken: list[int] = []
     step = env.step
@@ -206,6 +205,23 @@ def test_a_random_action_is_held_and_ends_with_the_episode() -> None:
     runs = [len(list(group)) for _, group in itertools.groupby(taken)]
     assert max(runs) > 8  # with 6 actions drawn anew each step: once in a million
     assert len(set(taken)) == 6
+
+
+def test_a_held_action_goes_on_after_loading_and_ends_with_the_episode(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"epsilon": (1.0, 0.0, 30), "epsilon_hold": 64}
+    agents = (nait.NAIT(nait.make_atari("Pong"), seed=seed, **options).learn(30) for seed in range(100))
+    agent = next(agent for agent in agents if agent._hold > 3)  # no further random action begins
+    agent.save(tmp_path / "agent.nait")
+    again = nait.NAIT.load(tmp_path / "agent.nait", env=nait.make_atari("Pong"))
+    held = agent._hold
+    for one in (agent, again):
+        one.learn(2)
+        assert one._hold == held - 2
+        one.learn(100)
+    same_memory(agent, again)
+    fresh = nait.NAIT.load(tmp_path / "agent.nait", env=nait.make_atari("Pong"))
+    fresh.cut_episode()
+    assert fresh.learn(1)._hold == 0
 
 
 @pytest.mark.parametrize(("index", "unit"), [("native", 1 / 16), ("hnswlib", 1.0)])

@@ -398,7 +398,7 @@ def _settings(config: dict[str, Any]) -> RunSettings:
 
 
 def _check_same_run(folder: Path, existing: dict[str, Any], wanted: dict[str, Any]) -> None:
-    before = _settings(existing).to_json()  # an option younger than the run has its default, which changes nothing
+    before = _settings(existing).to_json()  # an option younger than the run is as the agent was without it
     for name in ("env", "seed", "env_options"):
         if before[name] != wanted[name]:
             raise NaitError(f"{folder} is a run with {name} {before[name]}, not {wanted[name]}: use another --out")
