@@ -67,15 +67,15 @@ void expect_length(const T& array, std::size_t n, const char* name) {
 
 nait::Settings checked_settings(std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links,
                                 std::size_t ef_construction, std::size_t ef_search, std::size_t flat_below,
-                                const std::string& kernel, const std::string& thin) {
+                                std::size_t settle, const std::string& kernel, const std::string& thin) {
     expect(n_actions >= 1 && n_actions <= 4096, "n_actions must be 1 to 4096");
     expect(dim >= 1 && dim <= 4096, "dim must be 1 to 4096");
     expect(k >= 1 && k <= 65536, "k must be 1 to 65536");
     expect(links >= 2 && links <= 255, "M must be 2 to 255");
     expect(ef_construction >= links && ef_construction <= 65536, "ef_construction must be M to 65536");
     expect(ef_search >= 1 && ef_search <= 65536, "ef_search must be 1 to 65536");
-    return {n_actions,          dim, k, links, ef_construction, ef_search, flat_below, nait::kernel_of(kernel),
-            nait::thin_of(thin)};
+    return {n_actions, dim,    k, links, ef_construction, ef_search, flat_below,
+            settle,    nait::kernel_of(kernel), nait::thin_of(thin)};
 }
 
 nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memory, std::int64_t which) {
@@ -88,7 +88,7 @@ nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memor
     std::vector<Slot> out(n * links), frozen_slots, seeds = action.training.seeds;
     std::vector<double> frozen_values;
     for (std::size_t slot = 0; slot < n; ++slot) {
-        nait::unpack(memory.layout(), nodes[slot], states.data() + slot * dim);
+        nait::unpack(memory.layout(), memory.records_order(), nodes.record(slot), states.data() + slot * dim);
         values[slot] = nodes.value(slot);
         degrees[slot] = static_cast<std::uint8_t>(nodes.degree(slot));
         for (std::size_t i = 0; i < nodes.degree(slot); ++i) out[slot * links + i] = nodes.link(slot, i);
@@ -158,19 +158,19 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
         const nb::gil_scoped_release release;
         nait::Query query(memory.layout());
         for (std::size_t slot = 0; slot < n && distinct; ++slot) {
-            nait::pack(memory.layout(), states.data() + slot * dim, query);
-            const std::uint64_t hash = nait::hash_bytes(query.record.data(), memory.layout().key_bytes);
-            distinct = fresh.table.find(hash, query.record.data(), fresh.graph.nodes) == nait::Table::kAbsent;
+            nait::pack(memory.layout(), memory.records_order(), states.data() + slot * dim, query);
+            const std::uint64_t hash = nait::hash_of(memory.layout(), query);
+            distinct = fresh.table.find(hash, query, fresh.graph.nodes) == nait::Table::kAbsent;
             fresh.table.reserve_one(fresh.graph.nodes);
             fresh.graph.nodes.reserve_one();
-            fresh.table.add(hash, fresh.graph.nodes.append(query.record.data()));
+            fresh.table.add(hash, fresh.graph.nodes.append(query));
             fresh.graph.nodes.set_value(slot, values.data()[slot]);
+            if (!memory.settled()) continue;
             fresh.graph.nodes.set_degree(slot, degrees.data()[slot]);
-            for (std::size_t j = 0; j < width; ++j)
-                fresh.graph.nodes.set_link(
-                    slot, j, j < degrees.data()[slot] ? links.data()[slot * width + j] : static_cast<Slot>(slot));
+            for (std::size_t j = 0; j < degrees.data()[slot]; ++j)
+                fresh.graph.nodes.set_link(slot, j, links.data()[slot * width + j]);
         }
-        fresh.graph.restored();
+        fresh.graph.restored(memory.settled());
         fresh.training.seeds.assign(seeds.data(), seeds.data() + seeds.size());
         fresh.training.probed = probed;
         fresh.frozen_size = frozen_size;
@@ -194,19 +194,21 @@ NB_MODULE(_core, m) {
         m, "Memory",
         "The memories M_a of all actions and their frozen copies M'_a.\n\n"
         "States are int32 vectors, kept in 12 bits a coordinate under an exponent of their own; distances are\n"
-        "exact integers between the states as kept. A memory of fewer than flat_below entries is scanned.\n"
+        "exact integers between the states as kept. A memory of fewer than flat_below entries is scanned, and so are\n"
+        "all until there are `settle` entries, which say which coordinates vary most: those steer the searches.\n"
         "M and the two ef mean what they do in HNSW; the defaults are lower than the paper's, because searches\n"
         "start at the last query's neighbours and slots before and after are links too.")
         .def(
             "__init__",
             [](Memory* self, std::size_t n_actions, std::size_t dim, std::size_t k, std::size_t links,
-               std::size_t ef_construction, std::size_t ef_search, std::size_t flat_below, const std::string& kernel,
-               const std::string& thin) {
-                new (self) Memory(
-                    checked_settings(n_actions, dim, k, links, ef_construction, ef_search, flat_below, kernel, thin));
+               std::size_t ef_construction, std::size_t ef_search, std::size_t flat_below, std::size_t settle,
+               const std::string& kernel, const std::string& thin) {
+                new (self) Memory(checked_settings(n_actions, dim, k, links, ef_construction, ef_search, flat_below,
+                                                   settle, kernel, thin));
             },
             "n_actions"_a, "dim"_a, nb::kw_only(), "k"_a = 64, "M"_a = 16, "ef_construction"_a = 100,
-            "ef_search"_a = 96, "flat_below"_a = 1000, "kernel"_a = "tricubic", "thin"_a = "infinite")
+            "ef_search"_a = 96, "flat_below"_a = 400, "settle"_a = 2048, "kernel"_a = "tricubic",
+            "thin"_a = "infinite")
         .def(
             "lookup",
             [](Memory& self, In<std::int32_t, nb::ndim<1>> state, Out<double> q, Out<double> distance,
@@ -251,7 +253,8 @@ NB_MODULE(_core, m) {
                 for (std::size_t i = 0; i < n; ++i) {
                     const std::int64_t slot = slots.data()[i];
                     expect(slot >= 0 && static_cast<std::size_t>(slot) < nodes.size(), "a slot does not exist");
-                    nait::unpack(self.layout(), nodes[static_cast<std::size_t>(slot)], states.data() + i * dim);
+                    nait::unpack(self.layout(), self.records_order(), nodes.record(static_cast<std::size_t>(slot)),
+                                 states.data() + i * dim);
                     values[i] = nodes.value(static_cast<std::size_t>(slot));
                 }
                 return std::make_tuple(make_array(std::move(states), {n, dim}), make_array(std::move(values), {n}));
@@ -331,6 +334,26 @@ NB_MODULE(_core, m) {
                 return make_array(std::move(sizes), {n});
             },
             "Number of entries of every M_a.")
+        .def_prop_rw(
+            "order",
+            [](const Memory& self) {
+                nait::Order order = self.order();
+                const std::size_t n = order.size();
+                return make_array(std::move(order), {n});
+            },
+            [](Memory& self, In<std::uint16_t, nb::ndim<1>> order) {
+                expect(self.entries() == 0, "the order of a memory with entries cannot be set");
+                expect_length(order, self.layout().dim, "order");
+                std::vector<bool> met(order.size());
+                for (std::size_t i = 0; i < order.size(); ++i) {
+                    const std::size_t at = order.data()[i];
+                    expect(at < met.size() && !met[at], "order is no permutation of the coordinates");
+                    met[at] = true;
+                }
+                self.settle_empty(nait::Order(order.data(), order.data() + order.size()));
+            },
+            nb::for_getter(nb::rv_policy::move),
+            "The coordinates in the order of their variance, empty until it is settled. To be set before `restore`.")
         .def("nbytes", &Memory::nbytes, "Bytes allocated for states, values, links and tables.")
         .def("export", &export_action, "action"_a,
              "All of M_a, M'_a and where the next search starts, as plain arrays.")

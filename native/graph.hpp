@@ -17,7 +17,7 @@ namespace nait {
 struct Workspace {
     // A pool entry orders by distance, then by slot: float bits << 32 | slot << 1 | expanded.
     std::vector<std::uint64_t> pool;
-    std::vector<const std::uint8_t*> records;
+    std::vector<const std::uint8_t*> nears;
     std::vector<Slot> slots;
     std::vector<float> distances;
 };
@@ -43,8 +43,8 @@ struct Cursor {
 
 class Graph {
    public:
-    Graph(const Layout& layout, Arena& arena, const Distances& distances, std::size_t ef_construction)
-        : nodes(layout, arena), distances_(&distances), ef_construction_(ef_construction), other_(layout) {}
+    Graph(const Layout& layout, Planes& planes, const Distances& distances, std::size_t ef_construction)
+        : nodes(layout, planes), distances_(&distances), ef_construction_(ef_construction), other_(layout) {}
 
     Nodes nodes;
 
@@ -54,37 +54,15 @@ class Graph {
 
     std::size_t nbytes() const { return visited_.capacity() * sizeof(std::uint64_t); }
 
-    // The ef nearest by coarse distance of the first `limit` slots, all of them measured.
-    void scan(const Query& query, std::size_t ef, std::size_t limit, Workspace& work) const {
-        auto& pool = work.pool;
-        pool.clear();
-        pool.reserve(2 * ef + kBatch);
-        std::uint64_t worst = ~std::uint64_t{0};
-        for (std::size_t start = 0; start < limit; start += kBatch) {
-            const std::size_t n = std::min(kBatch, limit - start);
-            const std::uint8_t* records[kBatch];
-            float found[kBatch];
-            for (std::size_t i = 0; i < n; ++i) records[i] = nodes[start + i];
-            distances_->coarse(query, nodes.layout(), records, n, found);
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::uint64_t key = pool_key(found[i], static_cast<Slot>(start + i));
-                if (key < worst) pool.push_back(key);
-            }
-            if (pool.size() >= 2 * ef) worst = keep_best(pool, ef);
-        }
-        if (pool.size() > ef) keep_best(pool, ef);
-        std::sort(pool.begin(), pool.end());
-    }
-
     // The ef nearest by coarse distance that the graph leads to from `starts`.
     void search(const Query& query, std::size_t ef, const std::vector<Slot>& starts, std::size_t probes,
                 std::uint32_t& probed, Workspace& work) {
         const Layout& layout = nodes.layout();
-        const std::size_t size = nodes.size();
+        const std::size_t size = linked_;
         work.pool.clear();
         if (size == 0) return;
         begin_visits();
-        work.slots.resize(std::max(2 * starts.size() + probes + kJump, kExpand * (layout.links + 2)));
+        work.slots.resize(std::max(2 * starts.size() + probes + kJump, 2 * kExpand * (layout.links + 2)));
         Slot* slots = work.slots.data();
         std::size_t n = 0;
         for (const Slot s : starts) {
@@ -107,97 +85,126 @@ class Graph {
         for (std::size_t i = 0; i < n; ++i) pool[i] = pool_key(work.distances[i], slots[i]);
         std::sort(pool.data(), pool.data() + n);
         std::size_t filled = std::min(n, ef);
-        for (std::size_t i = 0; i < filled; ++i) prefetch_links(key_slot(pool[i]));
+        for (std::size_t i = 0; i < filled; ++i) __builtin_prefetch(nodes.links(key_slot(pool[i])));
 
-        std::size_t next = 0;
-        while (next < filled) {
-            // Nodes are expanded a few at a time: their links' cache misses then overlap.
-            n = 0;
-            std::size_t taken = 0;
-            for (std::size_t i = next; i < filled && taken < kExpand; ++i) {
-                if (pool[i] & 1) continue;
-                pool[i] |= 1;
+        // Nodes are expanded a few at a time, and what one batch leads to is measured while the records of the next are
+        // on their way to the cache.
+        const std::size_t room = kExpand * (layout.links + 2);
+        if (work.nears.size() < 2 * room) work.nears.resize(2 * room);
+        if (work.distances.size() < 2 * room) work.distances.resize(2 * room);
+        std::size_t next = 0, from = 0;
+        const auto expand = [&](std::size_t to) {
+            std::size_t end = to;
+            for (std::size_t taken = 0; next < filled && taken < kExpand; ++next) {
+                if (pool[next] & 1) continue;
+                pool[next] |= 1;
                 ++taken;
-                const Slot slot = key_slot(pool[i]);
-                const std::uint8_t* record = nodes[slot];
-                for (std::size_t j = 0; j < layout.links; ++j)
-                    n += visit(load<Slot>(record + layout.link + 4 * j), slots + n);
-                n += visit(slot + 1 < size ? slot + 1 : slot, slots + n);
-                n += visit(slot > 0 ? slot - 1 : slot, slots + n);
+                const Slot slot = key_slot(pool[next]);
+                const std::uint8_t* links = nodes.links(slot);
+                for (std::size_t j = 0; j < layout.links; ++j) end += visit(load<Slot>(links + 4 * j), slots + end);
+                end += visit(slot + 1 < size ? slot + 1 : slot, slots + end);
+                end += visit(slot > 0 ? slot - 1 : slot, slots + end);
             }
-            measure(query, 0, n, work);
-            std::size_t first = filled;
-            for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t i = to; i < end; ++i) {
+                work.nears[i] = nodes.near(slots[i]);
+                prefetch(work.nears[i], layout.near);
+            }
+            return end - to;
+        };
+        n = expand(from);
+        while (n > 0 || next < filled) {
+            const std::size_t coming = expand(room - from);
+            distances_->coarse(query, layout, work.nears.data() + from, n, work.distances.data() + from);
+            for (std::size_t i = from; i < from + n; ++i) {
                 const std::uint64_t key = pool_key(work.distances[i], slots[i]);
                 if (filled == ef && key > pool[ef - 1]) continue;
-                prefetch_links(slots[i]);
+                __builtin_prefetch(nodes.links(slots[i]));
                 const std::size_t at = position(pool.data(), filled, key);
                 filled = std::min(filled + 1, ef);
                 std::memmove(&pool[at + 1], &pool[at], (filled - at) * sizeof(std::uint64_t));
                 pool[at] = key;
-                first = std::min(first, at);
+                next = std::min(next, at);
             }
-            next = std::min(next, first);
             while (next < filled && (pool[next] & 1)) ++next;
+            from = room - from;
+            n = coming;
         }
         pool.resize(filled);
     }
 
-    // Appends a packed state and links it. Strong guarantee: nothing changes if memory runs out.
-    Slot insert(const Query& query, double value, Workspace& work) {
+    // Appends a packed state, and links it unless links have to wait. Nothing changes if memory runs out.
+    Slot insert(const Query& query, double value, bool linked, Workspace& work) {
         nodes.reserve_one();
         if (visited_.size() <= nodes.size() / 64) visited_.resize(nodes.size() / 64 + 16);
-        const std::size_t links = nodes.layout().links;
-        starts_.clear();
-        selected_.clear();
+        reserve_links(work);
+        if (linked) find_links(query, work);
+        const Slot slot = nodes.append(query);
+        nodes.set_value(slot, value);
+        if (linked) link(slot);
+        return slot;
+    }
+
+    // Makes room for all that linking a node needs; the only part of it that can fail for want of memory.
+    void reserve_links(Workspace& work) {
+        const std::size_t links = nodes.layout().links, room = kExpand * (links + 2);
+        const std::size_t first = 2 * (links + 1) + kInsertProbes + kJump;
         starts_.reserve(links + 1);
         selected_.reserve(links);
-        if (nodes.size() > 0) {
-            const auto last = static_cast<Slot>(nodes.size() - 1);
-            starts_.push_back(last);
-            for (std::size_t i = 0; i < nodes.degree(last); ++i) starts_.push_back(nodes.link(last, i));
-            // Counted by the slot, so that the graph depends on what was inserted and on nothing else.
-            auto probed = static_cast<std::uint32_t>(nodes.size() * kInsertProbes);
-            search(query, ef_construction_, starts_, kInsertProbes, probed, work);
-            select(work);
-        }
-        const Slot slot = nodes.append(query.record.data());
-        nodes.set_value(slot, value);
-        nodes.set_degree(slot, selected_.size());
-        // A link not in use leads to the node itself: a search then follows all of them without asking how many.
-        for (std::size_t i = 0; i < links; ++i)
-            nodes.set_link(slot, i, i < selected_.size() ? key_slot(selected_[i]) : slot);
-        for (std::size_t i = 0; i < selected_.size(); ++i) {
-            link_back(key_slot(selected_[i]), slot, key_distance(selected_[i]));
-        }
-        return slot;
+        passed_.reserve(ef_construction_);
+        work.pool.reserve(std::max(ef_construction_ + 1, first));
+        work.slots.reserve(std::max(first, 2 * room));
+        work.nears.reserve(std::max(first, 2 * room));
+        work.distances.reserve(std::max(first, 2 * room));
+    }
+
+    // Links the next node that waits for it, after reserve_links; `query` is its state.
+    void link_next(const Query& query, Workspace& work) {
+        find_links(query, work);
+        link(static_cast<Slot>(linked_));
     }
 
     // Fetches what the next search will measure first.
     void prefetch_seeds(const Cursor& cursor) const {
-        for (const Slot s : cursor.seeds) prefetch(nodes[s], nodes.layout().dim);
+        for (const Slot s : cursor.seeds) prefetch(nodes.near(s), nodes.layout().near);
     }
 
-    // After nodes were put in place from outside.
-    void restored() { visited_.resize(nodes.size() / 64 + 16); }
+    // After nodes were put in place from outside, with their links or without.
+    void restored(bool linked) {
+        visited_.resize(nodes.size() / 64 + 16);
+        linked_ = linked ? nodes.size() : 0;
+    }
 
    private:
-    static constexpr std::size_t kBatch = 64;
     static constexpr std::size_t kInsertProbes = 64, kJump = 128;
-    static constexpr std::size_t kExpand = 8;
+    static constexpr std::size_t kExpand = 6;
     // How much nearer (squared) another link must be to stand for a node: at 1 the graph is built for the one nearest
     // neighbour, and of the 64 nearest more go missing (recall 0.984 to 0.989 instead of 0.993 to 0.996 at ef = 96).
     static constexpr float kDiversity = 2.0F;
     static constexpr float kOcclusion = 1.5F;
 
-    static std::uint64_t keep_best(std::vector<std::uint64_t>& pool, std::size_t ef) {
-        std::nth_element(pool.begin(), pool.begin() + static_cast<std::ptrdiff_t>(ef) - 1, pool.end());
-        pool.resize(ef);
-        return pool.back();
+    // The links of the node to come, into selected_.
+    void find_links(const Query& query, Workspace& work) {
+        starts_.clear();
+        selected_.clear();
+        if (linked_ == 0) return;
+        const auto last = static_cast<Slot>(linked_ - 1);
+        starts_.push_back(last);
+        for (std::size_t i = 0; i < nodes.degree(last); ++i) starts_.push_back(nodes.link(last, i));
+        // Counted by the slot, so that the graph depends on what was inserted and on nothing else.
+        auto probed = static_cast<std::uint32_t>(linked_ * kInsertProbes);
+        search(query, ef_construction_, starts_, kInsertProbes, probed, work);
+        select(work);
+    }
+
+    void link(Slot slot) {
+        nodes.set_degree(slot, selected_.size());
+        for (std::size_t i = 0; i < selected_.size(); ++i) nodes.set_link(slot, i, key_slot(selected_[i]));
+        for (const std::uint64_t key : selected_) link_back(key_slot(key), slot, key_distance(key));
+        linked_ = std::size_t{slot} + 1;
     }
 
     void begin_visits() {
-        const auto words = static_cast<std::ptrdiff_t>((nodes.size() + 63) / 64);
+        const auto words = static_cast<std::ptrdiff_t>((linked_ + 63) / 64);
         std::fill(visited_.begin(), visited_.begin() + words, std::uint64_t{0});
     }
 
@@ -216,28 +223,26 @@ class Graph {
         const std::uint64_t* at = pool;
         while (n > 1) {
             const std::size_t half = n / 2;
-            at = at[half - 1] < key ? at + half : at;
+            at += half * static_cast<std::size_t>(at[half - 1] < key);
             n -= half;
         }
-        return static_cast<std::size_t>(at - pool) + (n == 1 && *at < key);
+        return static_cast<std::size_t>(at - pool) + static_cast<std::size_t>(n == 1 && *at < key);
     }
-
-    void prefetch_links(Slot slot) const { __builtin_prefetch(nodes[slot] + nodes.layout().link); }
 
     // Slots spread evenly over the memory, other ones each time. Queries move slowly, so that over some steps the
     // probes see it all, and once one falls into a region of near states that the links do not lead to, the search
     // stays there.
     Slot probe(std::uint32_t& probed) const {
-        return static_cast<Slot>(std::uint64_t{std::uint32_t(++probed * 2654435769u)} * nodes.size() >> 32);
+        return static_cast<Slot>(std::uint64_t{std::uint32_t(++probed * 2654435769u)} * linked_ >> 32);
     }
 
     // Distances of work.slots[from..n).
     void measure(const Query& query, std::size_t from, std::size_t n, Workspace& work) {
-        if (work.records.size() < n) work.records.resize(n);
+        if (work.nears.size() < n) work.nears.resize(n);
         if (work.distances.size() < n) work.distances.resize(n);
-        for (std::size_t i = from; i < n; ++i) work.records[i] = nodes[work.slots[i]];
-        for (std::size_t i = from; i < std::min(n, from + kAhead); ++i) prefetch(work.records[i], nodes.layout().dim);
-        distances_->coarse(query, nodes.layout(), work.records.data() + from, n - from, work.distances.data() + from);
+        for (std::size_t i = from; i < n; ++i) work.nears[i] = nodes.near(work.slots[i]);
+        for (std::size_t i = from; i < std::min(n, from + kAhead); ++i) prefetch(work.nears[i], nodes.layout().near);
+        distances_->coarse(query, nodes.layout(), work.nears.data() + from, n - from, work.distances.data() + from);
     }
 
     // Diverse neighbours first: a candidate nearer to one already chosen than to the new node is reached through that
@@ -245,17 +250,16 @@ class Graph {
     void select(Workspace& work) {
         const std::size_t links = nodes.layout().links;
         passed_.clear();
-        passed_.reserve(work.pool.size());
-        const std::uint8_t* records[256];
+        const std::uint8_t* nears[256];
         float distance[256];
         for (const std::uint64_t raw : work.pool) {
             const std::uint64_t key = raw & ~std::uint64_t{1};
             if (selected_.size() == links) break;
-            distances_->expand(nodes.layout(), nodes[key_slot(key)], other_);
-            distances_->coarse(other_, nodes.layout(), records, selected_.size(), distance);
+            distances_->expand(nodes.layout(), nodes.near(key_slot(key)), other_);
+            distances_->coarse(other_, nodes.layout(), nears, selected_.size(), distance);
             bool diverse = true;
             for (std::size_t i = 0; i < selected_.size(); ++i) diverse &= kDiversity * distance[i] >= key_distance(key);
-            if (diverse) records[selected_.size()] = nodes[key_slot(key)];
+            if (diverse) nears[selected_.size()] = nodes.near(key_slot(key));
             if (diverse)
                 selected_.push_back(key);
             else
@@ -275,13 +279,13 @@ class Graph {
             nodes.set_degree(from, degree + 1);
             return;
         }
-        const std::uint8_t* records[256];
+        const std::uint8_t* nears[256];
         float from_distance[256], to_distance[256];
-        for (std::size_t i = 0; i < degree; ++i) records[i] = nodes[nodes.link(from, i)];
-        distances_->expand(layout, nodes[from], other_);
-        distances_->coarse(other_, layout, records, degree, from_distance);
-        distances_->expand(layout, nodes[to], other_);
-        distances_->coarse(other_, layout, records, degree, to_distance);
+        for (std::size_t i = 0; i < degree; ++i) nears[i] = nodes.near(nodes.link(from, i));
+        distances_->expand(layout, nodes.near(from), other_);
+        distances_->coarse(other_, layout, nears, degree, from_distance);
+        distances_->expand(layout, nodes.near(to), other_);
+        distances_->coarse(other_, layout, nears, degree, to_distance);
         std::size_t victim = degree, farthest = 0;
         for (std::size_t i = 0; i < degree; ++i) {
             if (from_distance[i] <= distance && kOcclusion * to_distance[i] < distance) return;
@@ -299,6 +303,7 @@ class Graph {
 
     const Distances* distances_;
     std::size_t ef_construction_;
+    std::size_t linked_ = 0;  // how many nodes, the first ones, have links: all, or none before the order is known
     Query other_;
     std::vector<std::uint64_t> visited_;
     std::vector<Slot> starts_;

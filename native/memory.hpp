@@ -3,11 +3,16 @@
 //
 // M'_a is not copied. A slot at or beyond the count at the last freeze does not exist in it, and an entry changed since
 // then has its old value set aside, so that freezing costs what the episode changed.
+//
+// Which coordinates steer the searches is not known before there are states. So until `settle` entries are held all of
+// them are measured; then the coordinates are put in the order of their variance, and the graphs are built.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -31,7 +36,7 @@ inline Thin thin_of(const std::string& name) {
 }
 
 struct Settings {
-    std::size_t n_actions, dim, k, links, ef_construction, ef_search, flat_below;
+    std::size_t n_actions, dim, k, links, ef_construction, ef_search, flat_below, settle;
     Kernel kernel;
     Thin thin;
 };
@@ -52,8 +57,8 @@ struct ActionMemory {
     std::vector<Neighbour> found;         // the k nearest, and those next to them as far as they were measured
     std::vector<Neighbour> neighbours;    // L(s, a): the k nearest
 
-    ActionMemory(const Layout& layout, Arena& arena, const Distances& distances, std::size_t ef_construction)
-        : graph(layout, arena, distances, ef_construction) {}
+    ActionMemory(const Layout& layout, Planes& planes, const Distances& distances, std::size_t ef_construction)
+        : graph(layout, planes, distances, ef_construction) {}
 
     double frozen_value(Slot slot) const {
         const auto old = frozen.find(slot);
@@ -75,14 +80,17 @@ class Memory {
     explicit Memory(const Settings& settings)
         : settings_(settings),
           layout_(settings.dim, settings.links),
-          arena_(layout_.stride * Nodes::kChunk),
+          planes_(Nodes::planes(layout_)),
+          order_(settings.dim),
           width_(settings.k + std::max(settings.k / 2, std::size_t{8})),
           query_(layout_),
           incoming_(layout_),
           weights_(settings.k),
           values_(settings.k) {
         for (std::size_t a = 0; a < settings.n_actions; ++a)
-            actions_.emplace_back(layout_, arena_, distances_, settings.ef_construction);
+            actions_.emplace_back(layout_, planes_, distances_, settings.ef_construction);
+        std::iota(order_.begin(), order_.end(), std::uint16_t{0});
+        settled_ = settings.settle == 0;
     }
 
     const Settings& settings() const { return settings_; }
@@ -94,12 +102,12 @@ class Memory {
     void lookup(const std::int32_t* state, bool playing, bool search_thin, std::int32_t* kept, double* q,
                 double* distance, std::int64_t* exact) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        pack(layout_, state, query_);
-        unpack(layout_, query_.record.data(), kept);
+        pack(layout_, order_, state, query_);
+        unpack(layout_, order_, {query_.near.data(), query_.far.data()}, kept);
         looked_up_ = true;
         playing_ = playing;
         search_thin = search_thin || settings_.thin != Thin::infinite;
-        const std::uint64_t hash = hash_bytes(query_.record.data(), layout_.key_bytes);
+        const std::uint64_t hash = hash_of(layout_, query_);
         for (const ActionMemory& memory : actions_) memory.table.touch(hash);
         // Back and forth: the actions searched last are searched first now, while their records are still in the cache.
         backwards_ = !backwards_;
@@ -113,7 +121,7 @@ class Memory {
             ActionMemory& memory = actions_[a];
             Graph& graph = memory.graph;
             std::vector<Slot>& seeds = cursor(memory).seeds;
-            memory.exact = memory.table.find(hash, query_.record.data(), graph.nodes);
+            memory.exact = memory.table.find(hash, query_, graph.nodes);
             exact[a] = memory.exact;
             if (memory.exact != Table::kAbsent) {
                 const auto slot = static_cast<Slot>(memory.exact);
@@ -174,25 +182,26 @@ class Memory {
     // The slot of s in M_a as it is now, -1 if it is not there.
     std::int64_t find(std::size_t action, const std::int32_t* state) {
         const std::lock_guard<std::mutex> lock(mutex_);
-        pack(layout_, state, incoming_);
-        const std::uint64_t hash = hash_bytes(incoming_.record.data(), layout_.key_bytes);
-        return actions_[action].table.find(hash, incoming_.record.data(), actions_[action].graph.nodes);
+        pack(layout_, order_, state, incoming_);
+        const std::uint64_t hash = hash_of(layout_, incoming_);
+        return actions_[action].table.find(hash, incoming_, actions_[action].graph.nodes);
     }
 
     // Algorithm 2 for first visits of (s, a); s enters M_a if it is not there yet.
     Slot write(std::size_t action, const std::int32_t* state, double target, double alpha) {
         const std::lock_guard<std::mutex> lock(mutex_);
         ActionMemory& memory = actions_[action];
-        pack(layout_, state, incoming_);
-        const std::uint64_t hash = hash_bytes(incoming_.record.data(), layout_.key_bytes);
-        const std::int64_t known = memory.table.find(hash, incoming_.record.data(), memory.graph.nodes);
+        pack(layout_, order_, state, incoming_);
+        const std::uint64_t hash = hash_of(layout_, incoming_);
+        const std::int64_t known = memory.table.find(hash, incoming_, memory.graph.nodes);
         if (known != Table::kAbsent) {
             memory.update(static_cast<Slot>(known), target, alpha);
             return static_cast<Slot>(known);
         }
         memory.table.reserve_one(memory.graph.nodes);
-        const Slot slot = memory.graph.insert(incoming_, target, work_);
+        const Slot slot = memory.graph.insert(incoming_, target, settled_, work_);
         memory.table.add(hash, slot);
+        if (!settled_ && entries() >= settings_.settle) settle(order_by_variance());
         return slot;
     }
 
@@ -213,8 +222,25 @@ class Memory {
 
     std::size_t size(std::size_t action) const { return actions_[action].graph.nodes.size(); }
 
+    // The order of the coordinates; empty as long as it is not settled.
+    Order order() const { return settled_ ? order_ : Order{}; }
+
+    // Take this order, a permutation, for a memory without entries, into which `replace` puts those of another.
+    void settle_empty(Order order) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        order_ = std::move(order);
+        settled_ = true;
+        looked_up_ = false;
+    }
+
+    std::size_t entries() const {
+        std::size_t n = 0;
+        for (const ActionMemory& memory : actions_) n += memory.graph.nodes.size();
+        return n;
+    }
+
     std::size_t nbytes() const {
-        std::size_t bytes = arena_.nbytes();
+        std::size_t bytes = planes_.near.nbytes() + planes_.link.nbytes() + planes_.far.nbytes();
         for (const ActionMemory& memory : actions_)
             bytes += memory.graph.nbytes() + memory.table.nbytes() +
                      memory.frozen.size() * (sizeof(std::pair<Slot, double>) + 2 * sizeof(void*));
@@ -222,37 +248,95 @@ class Memory {
     }
 
     const ActionMemory& action(std::size_t a) const { return actions_[a]; }
-    ActionMemory empty_action() { return {layout_, arena_, distances_, settings_.ef_construction}; }
+    ActionMemory empty_action() { return {layout_, planes_, distances_, settings_.ef_construction}; }
     void replace(std::size_t a, ActionMemory&& memory) {
         const std::lock_guard<std::mutex> lock(mutex_);
         actions_[a] = std::move(memory);
         looked_up_ = false;
     }
+    bool settled() const { return settled_; }
+    const Order& records_order() const { return order_; }
 
    private:
     static constexpr std::size_t kCrowd = 2;
 
-    // The width_ nearest of the first `limit` slots to query_ by coarse distance, in the order of the exact one.
+    // The coordinates by falling variance over all entries. The sums are exact, so the order is the same everywhere.
+    Order order_by_variance() const {
+        __extension__ using Wide = __int128;
+        std::vector<std::int64_t> sum(layout_.dim);
+        std::vector<Wide> squares(layout_.dim), spread(layout_.dim);
+        std::vector<std::int32_t> state(layout_.dim);
+        for (const ActionMemory& memory : actions_)
+            for (std::size_t slot = 0; slot < memory.graph.nodes.size(); ++slot) {
+                unpack(layout_, order_, memory.graph.nodes.record(slot), state.data());
+                for (std::size_t i = 0; i < layout_.dim; ++i) {
+                    sum[i] += state[i];
+                    squares[i] += std::int64_t{state[i]} * state[i];
+                }
+            }
+        const auto n = static_cast<Wide>(entries());
+        for (std::size_t i = 0; i < layout_.dim; ++i) spread[i] = n * squares[i] - Wide{sum[i]} * sum[i];
+        Order order = order_;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint16_t a, std::uint16_t b) { return spread[a] > spread[b]; });
+        return order;
+    }
+
+    // Packs every state anew in this order and builds the graphs, in the order in which the nodes came. Nothing changes
+    // if memory runs out.
+    void settle(Order order) {
+        std::vector<std::int32_t> state(layout_.dim);
+        for (ActionMemory& memory : actions_) memory.graph.reserve_links(work_);
+        for (ActionMemory& memory : actions_) {
+            Nodes& nodes = memory.graph.nodes;
+            for (std::size_t slot = 0; slot < nodes.size(); ++slot) {
+                unpack(layout_, order_, nodes.record(slot), state.data());
+                pack(layout_, order, state.data(), incoming_);
+                nodes.put_state(static_cast<Slot>(slot), incoming_);
+                memory.graph.link_next(incoming_, work_);
+            }
+            memory.table.rebuild(nodes);
+        }
+        if (looked_up_) {
+            unpack(layout_, order_, {query_.near.data(), query_.far.data()}, state.data());
+            pack(layout_, order, state.data(), query_);
+        }
+        order_ = std::move(order);
+        settled_ = true;
+    }
+
+    // The width_ nearest of the first `limit` slots to query_: the nearest of them all in a small memory, else the best
+    // that the graph leads to by coarse distance, in the order of the exact one.
     void nearest(ActionMemory& memory, std::size_t limit, std::vector<Neighbour>& out) {
         Graph& graph = memory.graph;
         const std::size_t added = graph.nodes.size() - limit;
         const std::size_t ef = std::max(settings_.ef_search, width_);
-        bool all = graph.nodes.size() < settings_.flat_below;
-        std::size_t n = 0;
-        if (!all) {
+        out.clear();
+        if (settled_ && graph.nodes.size() >= settings_.flat_below) {
             // Entries beyond the limit crowd the pool, which is widened for them. Where they leave too few of the
             // others in it all the same, all are measured.
             const std::size_t wide = ef + std::min(added, kCrowd * ef);
             graph.search(query_, wide, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
-            n = take(graph, limit);
-            all = n < std::min(settings_.k, limit);
+            take(graph, limit, out);
         }
-        if (all) {
-            graph.scan(query_, width_, limit, work_);
-            n = take(graph, limit);
+        if (out.size() < std::min(settings_.k, limit)) scan(graph, limit, out);
+    }
+
+    // The nearest of the pool that lie below `limit`, in the order of the exact distance.
+    void take(const Graph& graph, std::size_t limit, std::vector<Neighbour>& out) {
+        std::size_t n = 0;
+        records_.resize(std::max(records_.size(), width_));
+        work_.slots.resize(std::max(work_.slots.size(), width_));
+        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
+            const Slot slot = key_slot(work_.pool[i]);
+            if (slot >= limit) continue;
+            work_.slots[n] = slot;
+            records_[n] = graph.nodes.record(slot);
+            prefetch(records_[n].far, layout_.far);
+            ++n;
         }
         squared_.resize(std::max(squared_.size(), n));
-        distances_.fine(query_, layout_, work_.records.data(), n, squared_.data());
+        distances_.fine(query_, layout_, records_.data(), n, squared_.data());
         out.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
             // The coarse order is nearly the fine one, so that insertion beats a sort.
@@ -263,28 +347,35 @@ class Memory {
         }
     }
 
+    // The nearest of the first `limit` slots, all of them measured exactly.
+    void scan(const Graph& graph, std::size_t limit, std::vector<Neighbour>& out) {
+        constexpr std::size_t kBatch = 64;
+        Record records[kBatch];
+        std::int64_t squared[kBatch];
+        out.clear();
+        for (std::size_t start = 0; start < limit; start += kBatch) {
+            const std::size_t n = std::min(kBatch, limit - start);
+            for (std::size_t i = 0; i < n; ++i) records[i] = graph.nodes.record(start + i);
+            distances_.fine(query_, layout_, records, n, squared);
+            for (std::size_t i = 0; i < n; ++i) out.push_back({squared[i], static_cast<Slot>(start + i)});
+            if (out.size() >= 4 * width_ + kBatch) keep_nearest(out);
+        }
+        keep_nearest(out);
+        std::sort(out.begin(), out.end(), before);
+    }
+
+    void keep_nearest(std::vector<Neighbour>& found) const {
+        if (found.size() <= width_) return;
+        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(width_), found.end(), before);
+        found.resize(width_);
+    }
+
     // The first k of `found` that are in M'_a, into frozen_neighbours_; whether there are as many.
     bool frozen_of(const std::vector<Neighbour>& found, std::size_t frozen_size) {
         frozen_neighbours_.clear();
         for (const Neighbour& n : found)
             if (n.slot < frozen_size && frozen_neighbours_.size() < settings_.k) frozen_neighbours_.push_back(n);
         return frozen_neighbours_.size() == settings_.k;
-    }
-
-    // The nearest of the pool that lie below `limit`, their low planes under way to the cache; returns how many.
-    std::size_t take(const Graph& graph, std::size_t limit) {
-        work_.slots.resize(std::max(work_.slots.size(), width_));
-        work_.records.resize(std::max(work_.records.size(), width_));
-        std::size_t n = 0;
-        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
-            const Slot slot = key_slot(work_.pool[i]);
-            if (slot >= limit) continue;
-            work_.slots[n] = slot;
-            work_.records[n] = graph.nodes[slot];
-            prefetch(work_.records[n] + layout_.low, layout_.key_bytes - layout_.low);
-            ++n;
-        }
-        return n;
     }
 
     static bool before(const Neighbour& a, const Neighbour& b) {
@@ -323,13 +414,16 @@ class Memory {
 
     Settings settings_;
     Layout layout_;
-    Arena arena_;
+    Planes planes_;
     Distances distances_;
+    Order order_;
+    bool settled_ = false;
     std::size_t width_;  // how many are measured exactly to find the k nearest
     std::vector<ActionMemory> actions_;
     Query query_, incoming_;
     bool looked_up_ = false, playing_ = false, backwards_ = false;
     Workspace work_;
+    std::vector<Record> records_;
     std::vector<Neighbour> frozen_found_, frozen_neighbours_;
     std::vector<std::int64_t> squared_;
     std::vector<double> weights_, values_;

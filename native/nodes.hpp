@@ -1,4 +1,4 @@
-// The records of one action's memory M_a: fixed-size chunks, so that growth copies nothing and pauses nobody.
+// The nodes of one action's memory M_a: chunks of fixed size, so that growth copies nothing and pauses nobody.
 #pragma once
 
 #include <cstdint>
@@ -54,47 +54,74 @@ class Arena {
     std::vector<std::unique_ptr<std::uint8_t, Release>> slabs_;
 };
 
+// Where the chunks of a memory come from, a plane for each kind of record.
+struct Planes {
+    Arena near, link, far;
+};
+
 class Nodes {
    public:
     static constexpr std::size_t kChunk = 128;
 
-    Nodes(const Layout& layout, Arena& arena) : layout_(layout), arena_(&arena) {}
+    static Planes planes(const Layout& layout) {
+        return {Arena(layout.near * kChunk), Arena(layout.link * kChunk), Arena(layout.far * kChunk)};
+    }
+
+    Nodes(const Layout& layout, Planes& planes) : layout_(layout), planes_(&planes) {}
 
     const Layout& layout() const { return layout_; }
     std::size_t size() const { return size_; }
 
-    std::uint8_t* operator[](std::size_t slot) { return chunks_[slot / kChunk] + slot % kChunk * layout_.stride; }
-    const std::uint8_t* operator[](std::size_t slot) const {
-        return chunks_[slot / kChunk] + slot % kChunk * layout_.stride;
+    const std::uint8_t* near(std::size_t slot) const { return near_[slot / kChunk] + slot % kChunk * layout_.near; }
+    const std::uint8_t* far(std::size_t slot) const { return far_[slot / kChunk] + slot % kChunk * layout_.far; }
+    const std::uint8_t* links(std::size_t slot) const { return link_[slot / kChunk] + slot % kChunk * layout_.link; }
+    Record record(std::size_t slot) const { return {near(slot), far(slot)}; }
+
+    double value(std::size_t slot) const { return load<double>(far(slot) + layout_.value); }
+    void set_value(std::size_t slot, double v) { store(write(far(slot)) + layout_.value, v); }
+
+    std::size_t degree(std::size_t slot) const { return near(slot)[layout_.degree]; }
+    void set_degree(std::size_t slot, std::size_t n) {
+        write(near(slot))[layout_.degree] = static_cast<std::uint8_t>(n);
     }
+    Slot link(std::size_t slot, std::size_t i) const { return load<Slot>(links(slot) + 4 * i); }
+    void set_link(std::size_t slot, std::size_t i, Slot to) { store(write(links(slot)) + 4 * i, to); }
 
-    double value(std::size_t slot) const { return load<double>((*this)[slot] + layout_.value); }
-    void set_value(std::size_t slot, double v) { store((*this)[slot] + layout_.value, v); }
-
-    std::size_t degree(std::size_t slot) const { return (*this)[slot][layout_.degree]; }
-    Slot link(std::size_t slot, std::size_t i) const { return load<Slot>((*this)[slot] + layout_.link + 4 * i); }
-    void set_link(std::size_t slot, std::size_t i, Slot to) { store((*this)[slot] + layout_.link + 4 * i, to); }
-    void set_degree(std::size_t slot, std::size_t n) { (*this)[slot][layout_.degree] = static_cast<std::uint8_t>(n); }
-
-    // Makes room for one more record; the only place that can fail for want of memory.
+    // Makes room for one more node; the only place that can fail for want of memory.
     void reserve_one() {
-        if (size_ < chunks_.size() * kChunk) return;
+        if (size_ < far_.size() * kChunk) return;
         if (size_ >= (std::size_t{1} << 31) - 1) throw std::bad_alloc();
-        chunks_.reserve(chunks_.size() + 1);
-        chunks_.push_back(arena_->chunk());
+        // A failure part of the way leaves a chunk for the next call to use.
+        const std::size_t chunks = far_.size() + 1;
+        for (auto* plane : {&near_, &link_, &far_}) plane->reserve(chunks);
+        if (near_.size() < chunks) near_.push_back(planes_->near.chunk());
+        if (link_.size() < chunks) link_.push_back(planes_->link.chunk());
+        far_.push_back(planes_->far.chunk());
     }
 
-    // After reserve_one.
-    Slot append(const std::uint8_t* record) noexcept {
-        std::memcpy((*this)[size_], record, layout_.stride);
-        return static_cast<Slot>(size_++);
+    // After reserve_one. A new node leads nowhere: a link not in use leads to the node itself, so that a search follows
+    // all of them without asking how many.
+    Slot append(const Query& query) noexcept {
+        const auto slot = static_cast<Slot>(size_++);
+        put_state(slot, query);
+        set_degree(slot, 0);
+        for (std::size_t i = 0; i < layout_.links; ++i) set_link(slot, i, slot);
+        return slot;
+    }
+
+    // The state alone; value, degree and links stay.
+    void put_state(Slot slot, const Query& query) noexcept {
+        std::memcpy(write(near(slot)), query.near.data(), layout_.degree);
+        std::memcpy(write(far(slot)), query.far.data(), layout_.value);
     }
 
    private:
+    static std::uint8_t* write(const std::uint8_t* p) { return const_cast<std::uint8_t*>(p); }
+
     Layout layout_;
     std::size_t size_ = 0;
-    Arena* arena_;
-    std::vector<std::uint8_t*> chunks_;
+    Planes* planes_;
+    std::vector<std::uint8_t*> near_, link_, far_;
 };
 
 }  // namespace nait

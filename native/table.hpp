@@ -2,6 +2,7 @@
 // state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -24,6 +25,14 @@ inline std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) {
     return h;
 }
 
+// Of a packed state.
+inline std::uint64_t hash_of(const Layout& layout, Record record) {
+    return hash_bytes(record.near, layout.degree) * 0x9e3779b97f4a7c15u + hash_bytes(record.far, layout.value);
+}
+inline std::uint64_t hash_of(const Layout& layout, const Query& query) {
+    return hash_of(layout, {query.near.data(), query.far.data()});
+}
+
 class Table {
    public:
     static constexpr std::int64_t kAbsent = -1;
@@ -36,12 +45,13 @@ class Table {
         __builtin_prefetch(&tags_[hash & (tags_.size() - 1)]);
     }
 
-    std::int64_t find(std::uint64_t hash, const std::uint8_t* key, const Nodes& nodes) const {
+    std::int64_t find(std::uint64_t hash, const Query& query, const Nodes& nodes) const {
         if (tags_.empty()) return kAbsent;
         const std::size_t mask = tags_.size() - 1;
         // A tag of 8 bits spares all but one in 256 of the looks at a record that is not the one.
         for (std::size_t at = hash & mask; tags_[at] != 0; at = (at + 1) & mask)
-            if (tags_[at] == tag(hash) && std::memcmp(nodes[slots_[at]], key, nodes.layout().key_bytes) == 0)
+            if (tags_[at] == tag(hash) &&
+                same_state(nodes.layout(), nodes.record(slots_[at]), {query.near.data(), query.far.data()}))
                 return slots_[at];
         return kAbsent;
     }
@@ -55,7 +65,14 @@ class Table {
         tags_.swap(tags);
         slots_.swap(slots);
         for (std::size_t slot = 0; slot < nodes.size(); ++slot)
-            add(hash_bytes(nodes[slot], nodes.layout().key_bytes), static_cast<Slot>(slot));
+            add(hash_of(nodes.layout(), nodes.record(slot)), static_cast<Slot>(slot));
+    }
+
+    // After the nodes were packed anew.
+    void rebuild(const Nodes& nodes) noexcept {
+        std::fill(tags_.begin(), tags_.end(), std::uint8_t{0});
+        for (std::size_t slot = 0; slot < nodes.size(); ++slot)
+            add(hash_of(nodes.layout(), nodes.record(slot)), static_cast<Slot>(slot));
     }
 
     void add(std::uint64_t hash, Slot slot) noexcept {

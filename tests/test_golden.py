@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "c22b6f3a61e33e172e637539952330c4b021ae3d5aae7a6fa8a737f61656f0c2",
-    ("Freeway", 5000): "177b0a5b436fd93c1b68a1ab4c35426f4203c69b4fc99375180ed7155bed5f41",
+    ("MsPacman", 2000): "b8832c7081bbb43ce84b896263ad2a10768c9cd9d5e1c0c7895987aebabcb0e7",
+    ("Freeway", 5000): "1d3c70aede5bbd2d5d9475bc83f4d8696b1991b6b3c483b0db9df5ff6abff19c",
 }
 
 

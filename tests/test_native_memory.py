@@ -73,10 +73,13 @@ def test_the_native_memory_answers_as_the_plain_one(kernel: str, thin_distance: 
 
 def test_a_damaged_memory_is_refused() -> None:
     memory = NativeMemory(1, DIM, 1.0, Config(k=4))
-    write(memory, walk(np.random.default_rng(1), 20), [0] * 20, [1.0] * 20)
+    n = 2100  # enough for an order of the coordinates and links
+    write(memory, walk(np.random.default_rng(1), n), [0] * n, [1.0] * n)
     saved = memory.save()
     for name, wrong in (
-        ("0.links", np.full_like(saved["0.links"], 99)),
+        ("order", np.zeros_like(saved["order"])),
+        ("order", saved["order"].astype(np.float64)),
+        ("0.links", np.full_like(saved["0.links"], n)),
         ("0.values", saved["0.values"][:-1]),
         ("0.states", saved["0.states"][:, :-1]),
     ):

@@ -15,12 +15,13 @@ class Memory:
     The memories M_a of all actions and their frozen copies M'_a.
 
     States are int32 vectors, kept in 12 bits a coordinate under an exponent of their own; distances are
-    exact integers between the states as kept. A memory of fewer than flat_below entries is scanned.
+    exact integers between the states as kept. A memory of fewer than flat_below entries is scanned, and so are
+    all until there are `settle` entries, which say which coordinates vary most: those steer the searches.
     M and the two ef mean what they do in HNSW; the defaults are lower than the paper's, because searches
     start at the last query's neighbours and slots before and after are links too.
     """
 
-    def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 96, flat_below: int = 1000, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
+    def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 96, flat_below: int = 400, settle: int = 2048, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
 
     def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, playing: bool = False, search_thin: bool = False) -> NDArray[numpy.int32]:
         """
@@ -61,6 +62,15 @@ class Memory:
 
     def sizes(self) -> NDArray[numpy.int64]:
         """Number of entries of every M_a."""
+
+    @property
+    def order(self) -> NDArray[numpy.uint16]:
+        """
+        The coordinates in the order of their variance, empty until it is settled. To be set before `restore`.
+        """
+
+    @order.setter
+    def order(self, arg: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> None: ...
 
     def nbytes(self) -> int:
         """Bytes allocated for states, values, links and tables."""

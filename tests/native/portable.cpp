@@ -11,7 +11,7 @@ int main() {
     constexpr int kHeight = 210, kWidth = 160;
     nait::Resize resize(kHeight, kWidth, kSize, kSize);
     nait::Transform transform(kSize, kSize, kSide);
-    nait::Memory memory({kActions, kDim, 16, 16, 60, 48, 200, nait::Kernel::tricubic, nait::Thin::letter});
+    nait::Memory memory({kActions, kDim, 16, 16, 60, 48, 200, 500, nait::Kernel::tricubic, nait::Thin::letter});
     std::vector<std::uint8_t> screen(kHeight * kWidth), stack(4 * kSize * kSize);
     std::vector<std::int32_t> state(kDim), kept(kDim);
     double q[kActions], distance[kActions];

@@ -63,7 +63,7 @@ def test_scanned_memory_equals_brute_force(
 ) -> None:
     rng = np.random.default_rng(seed)
     look = Looker(2, dim, k=k, kernel=kernel, thin=thin)
-    twin = Twin(2, dim, k, kernel, thin)
+    twin = Twin(2, k, kernel, thin)
     states, targets = states_of(rng, n, dim, spread), rng.normal(size=n)
     for state, target in zip(states, targets, strict=True):
         slot = fill(look.memory, 1, state[None], np.array([target]))
@@ -104,7 +104,7 @@ def test_equal_distances_go_to_the_lower_slot_and_weigh_the_same() -> None:
 def test_graph_finds_nearly_all_that_a_scan_finds() -> None:
     rng = np.random.default_rng(0)
     states = np.concatenate([walk(rng, 4000, 50), states_of(rng, 500, 50, 3000)])
-    graph, scan = Looker(1, 50, k=32, flat_below=0), Looker(1, 50, k=32, flat_below=10**9)
+    graph, scan = Looker(1, 50, k=32, flat_below=0), Looker(1, 50, k=32, settle=10**9)
     for look in (graph, scan):
         fill(look.memory, 0, states, np.zeros(len(states)))
     shared = []
@@ -116,7 +116,7 @@ def test_graph_finds_nearly_all_that_a_scan_finds() -> None:
 
 def test_a_search_after_every_insert_stays_within_its_marks() -> None:
     """At 1,024 and 2,048 entries the marks of visited slots fill their words; the sanitizers watch the next one."""
-    look = Looker(1, 4, k=4, flat_below=8)
+    look = Looker(1, 4, k=4, flat_below=8, settle=0)
     for slot, state in enumerate(walk(np.random.default_rng(0), 2100, 4)):
         fill(look.memory, 0, state[None], np.ones(1))
         assert look(state)[2][0] == slot
@@ -126,7 +126,7 @@ def test_a_search_after_every_insert_stays_within_its_marks() -> None:
 def test_graph_survives_a_query_far_from_the_last() -> None:
     rng = np.random.default_rng(1)
     states = np.concatenate([walk(rng, 1500, 30) + 5000 * i for i in range(4)]).astype(np.int32)
-    look = Looker(1, 30, k=8, flat_below=0)
+    look = Looker(1, 30, k=8, flat_below=0, settle=0)
     fill(look.memory, 0, states, np.zeros(len(states)))
     for i in rng.integers(0, len(states), 200):
         look(states[i] + rng.integers(-20, 20, 30, dtype=np.int32))
@@ -139,8 +139,9 @@ def test_random_writes_updates_freezes_and_lookups_equal_brute_force(seed: int, 
     rng = np.random.default_rng(seed)
     dim, k, n_actions = int(rng.integers(1, 12)), int(rng.integers(1, 8)), 3
     # A graph whose pool holds the whole memory finds all of it.
-    look = Looker(n_actions, dim, k=k, M=8, ef_search=400, ef_construction=400, flat_below=10**6 if flat else 0)
-    twin = Twin(n_actions, dim, k)
+    flat_below, settle = 10**6 if flat else 0, int(rng.choice([0, 20, 60]))
+    look = Looker(n_actions, dim, k=k, M=8, ef_search=400, ef_construction=400, flat_below=flat_below, settle=settle)
+    twin = Twin(n_actions, k, graph_from=flat_below, settle=settle)
     pairs: list[tuple[int, int]] = []
     for _ in range(int(rng.integers(5, 25))):
         move = rng.integers(4)
@@ -172,7 +173,7 @@ def test_random_writes_updates_freezes_and_lookups_equal_brute_force(seed: int, 
 
 def test_frozen_q_ignores_this_episode_however_much_of_it_is_near() -> None:
     rng = np.random.default_rng(2)
-    look, old = Looker(1, 20, k=8, flat_below=0), Looker(1, 20, k=8, flat_below=0)
+    look, old = (Looker(1, 20, k=8, flat_below=0, settle=0) for _ in range(2))
     before, after = states_of(rng, 800, 20, 2000), states_of(rng, 300, 20, 20)
     for x in (look, old):
         fill(x.memory, 0, before, np.arange(800.0))
@@ -186,12 +187,14 @@ def test_frozen_q_ignores_this_episode_however_much_of_it_is_near() -> None:
 def run_and_digest(seed: int, restore_at: int | None = None) -> list[float]:
     """A run of lookups and writes; optionally moved into a fresh memory through export on the way."""
     rng = np.random.default_rng(seed)
-    options: dict[str, Any] = {"k": 16, "flat_below": 100}
+    options: dict[str, Any] = {"k": 16, "flat_below": 100, "settle": 800}
     look = Looker(2, 40, **options)
     states, digest = walk(rng, 3000, 40), []
     for t in range(0, 3000, 50):
         if t == restore_at:
             fresh = Looker(2, 40, **options)
+            if look.memory.order.size:
+                fresh.memory.order = look.memory.order
             for a in range(2):
                 fresh.memory.restore(a, look.memory.export(a))
             look = fresh
@@ -205,13 +208,73 @@ def run_and_digest(seed: int, restore_at: int | None = None) -> list[float]:
 
 
 def test_restored_memory_goes_on_to_the_bit() -> None:
-    assert run_and_digest(3) == run_and_digest(3, restore_at=1250)
+    whole = run_and_digest(3)
+    assert whole == run_and_digest(3, restore_at=1250)
+    assert whole == run_and_digest(3, restore_at=500)  # before the order is settled
+
+
+def falling(rng: np.random.Generator, n: int, dim: int) -> NDArray[np.int32]:
+    """States that move slowly, in some coordinates much and in most of them hardly at all."""
+    spread = np.exp(-np.arange(dim) / (dim / 6))
+    return (walk(rng, n, dim) * spread[rng.permutation(dim)]).astype(np.int32)
+
+
+def test_the_coordinates_that_vary_most_come_first() -> None:
+    states = falling(np.random.default_rng(10), 600, 300)
+    memory = Memory(2, 300, k=4, settle=600)
+    memory.write(np.arange(599) % 2, states[:599], np.zeros(599), 0.1)
+    assert memory.order.size == 0
+    memory.write(np.zeros(1, np.int64), states[599:], np.zeros(1), 0.1)
+    seen = np.array([kept(s) for s in states.astype(np.int64)])
+    spread = 600 * (seen**2).sum(0) - seen.sum(0) ** 2
+    assert memory.order.tolist() == np.argsort(-spread, kind="stable").tolist()
+    assert [memory.find(i % 2, states[i]) for i in range(599)] == [i // 2 for i in range(599)]
+    assert np.array_equal(memory.entries(1, np.arange(299))[0], seen[1:599:2])
+
+
+def test_the_coordinates_that_steer_find_nearly_all() -> None:
+    rng = np.random.default_rng(11)
+    states = falling(rng, 5000, 289)
+    graph, scan = Looker(1, 289, k=64), Looker(1, 289, k=64, settle=10**9)
+    for look in (graph, scan):
+        fill(look.memory, 0, states, np.arange(5000.0))
+    shared = []
+    for state in states[::50] + rng.integers(-3, 3, (100, 289), dtype=np.int32):
+        graph(state), scan(state)
+        shared.append(len(np.intersect1d(graph.memory.neighbours(0)[0], scan.memory.neighbours(0)[0])) / 64)
+    assert np.mean(shared) > 0.98
+
+
+def test_an_order_is_taken_by_an_empty_memory_and_only_if_it_is_one() -> None:
+    memory = Memory(1, 4, k=2)
+    for bad in ([0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4]):
+        with pytest.raises(ValueError):
+            memory.order = np.array(bad, np.uint16)
+    memory.order = np.array([2, 0, 3, 1], np.uint16)
+    fill(memory, 0, np.arange(12, dtype=np.int32).reshape(3, 4), np.zeros(3))
+    assert memory.order.tolist() == [2, 0, 3, 1]
+    assert memory.entries(0, np.arange(3))[0].tolist() == np.arange(12).reshape(3, 4).tolist()
+    with pytest.raises(ValueError, match="entries"):
+        memory.order = np.arange(4, dtype=np.uint16)
+
+
+def test_an_export_without_an_order_is_linked_anew() -> None:
+    states = falling(np.random.default_rng(12), 900, 100)
+    old, new = (Memory(1, 100, k=8, flat_below=0, settle=500) for _ in range(2))
+    fill(old, 0, states[:899], np.zeros(899))
+    new.restore(0, old.export(0))
+    assert new.order.size == 0
+    fill(new, 0, states[899:], np.zeros(1))
+    once = Memory(1, 100, k=8, flat_below=0, settle=900)
+    fill(once, 0, states, np.zeros(900))
+    assert new.order.tolist() == once.order.tolist()
+    assert np.array_equal(new.export(0)["links"], once.export(0)["links"])
 
 
 def test_playing_leaves_the_training_as_it_is() -> None:
     rng = np.random.default_rng(8)
     states = walk(rng, 2000, 30)
-    quiet, played = Looker(1, 30, k=8, flat_below=0), Looker(1, 30, k=8, flat_below=0)
+    quiet, played = (Looker(1, 30, k=8, flat_below=0, settle=0) for _ in range(2))
     for t in range(0, 2000, 50):
         for look in (quiet, played):
             for state in states[t : t + 50]:
@@ -226,7 +289,7 @@ def test_playing_leaves_the_training_as_it_is() -> None:
 
 def test_the_graph_depends_only_on_what_was_inserted() -> None:
     states = walk(np.random.default_rng(9), 1500, 20)
-    asked, silent = Looker(1, 20, k=8, flat_below=0), Looker(1, 20, k=8, flat_below=0)
+    asked, silent = (Looker(1, 20, k=8, flat_below=0, settle=0) for _ in range(2))
     for t in range(0, 1500, 100):
         for state in states[t : t + 30]:
             asked(state)
@@ -313,7 +376,7 @@ def test_wrong_arrays_are_refused() -> None:
 
 
 def exported() -> tuple[Memory, dict[str, Any]]:
-    memory = Memory(1, 10, k=4)
+    memory = Memory(1, 10, k=4, settle=0)
     fill(memory, 0, states_of(np.random.default_rng(7), 50, 10, 500), np.arange(50.0))
     memory.freeze()
     fill(memory, 0, states_of(np.random.default_rng(7), 5, 10, 500), np.arange(5.0))

@@ -50,8 +50,22 @@ def weights(kernel: str, squared: NDArray[np.float64]) -> list[float]:
 
 
 class Twin:
-    def __init__(self, n_actions: int, dim: int, k: int, kernel: str = "tricubic", thin: str = "infinite") -> None:
-        self.k, self.kernel, self.thin = k, kernel, thin
+    """All measured, or the best by coarse distance alone.
+
+    :param graph_from: entries in an action's memory from which it is those
+    :param settle: entries in all that there must be too
+    """
+
+    def __init__(
+        self,
+        n_actions: int,
+        k: int,
+        kernel: str = "tricubic",
+        thin: str = "infinite",
+        graph_from: int = 10**9,
+        settle: int = 0,
+    ) -> None:
+        self.k, self.kernel, self.thin, self.graph_from, self.settle = k, kernel, thin, graph_from, settle
         self.states: list[list[Ints]] = [[] for _ in range(n_actions)]
         self.values: list[list[float]] = [[] for _ in range(n_actions)]
         self.frozen: list[list[float]] = [[] for _ in range(n_actions)]
@@ -64,14 +78,13 @@ class Twin:
 
     def nearest(self, action: int, state: Ints, limit: int) -> list[tuple[int, int]]:
         """(squared, slot) of the k nearest of the first `limit` slots."""
-        width = self.k + max(self.k // 2, 8)
-        query = high(state)
-        coarse = [
-            (float(np.float32(int(((high(s) - query) ** 2).sum()))), i)
-            for i, s in enumerate(self.states[action][:limit])
-        ]
-        fine = [(int(((self.states[action][i] - kept(state)) ** 2).sum()), i) for _, i in sorted(coarse)[:width]]
-        return sorted(fine)[: self.k]
+        slots = list(range(min(limit, len(self.states[action]))))
+        if len(self.states[action]) >= self.graph_from and sum(map(len, self.states)) >= self.settle:
+            width = self.k + max(self.k // 2, 8)
+            query = high(state)
+            coarse = [float(np.float32(int(((high(s) - query) ** 2).sum()))) for s in self.states[action][:limit]]
+            slots = sorted(slots, key=lambda i: (coarse[i], i))[:width]
+        return sorted((int(((self.states[action][i] - kept(state)) ** 2).sum()), i) for i in slots)[: self.k]
 
     def estimate(self, near: list[tuple[int, int]], values: list[float]) -> float:
         if len(near) < self.k:
