@@ -69,6 +69,9 @@ TEXT = {  # the levels of the settings that a file may lack
     "neighbours_left_out": "0",
     "dct": "orthonormal",
     "frequency_weight": "0",
+    "expectile": "0.5",
+    "pulled_up": "0",
+    "pulled_down": "0",
 }
 ENVIRONMENT = {field.name for field in fields(AtariSettings)}
 
