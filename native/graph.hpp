@@ -16,7 +16,7 @@ namespace nait {
 // Scratch of one thread of work, shared by all actions of a memory: no search allocates once it has grown.
 struct Workspace {
     // A pool entry orders by distance, then by slot: float bits << 32 | slot << 1 | expanded.
-    std::vector<std::uint64_t> pool;
+    std::vector<std::uint64_t> pool, keys;
     std::vector<const std::uint8_t*> nears;
     std::vector<Slot> slots;
     std::vector<float> distances;
@@ -82,8 +82,9 @@ class Graph {
         }
         auto& pool = work.pool;
         pool.resize(std::max(ef + 1, n));
-        for (std::size_t i = 0; i < n; ++i) pool[i] = pool_key(work.distances[i], slots[i]);
-        std::sort(pool.data(), pool.data() + n);
+        if (work.keys.size() < n + kSpareKeys) work.keys.resize(n + kSpareKeys);
+        for (std::size_t i = 0; i < n; ++i) work.keys[i] = pool_key(work.distances[i], slots[i]);
+        distances_->sort(work.keys.data(), n, pool.data());
         std::size_t filled = std::min(n, ef);
         for (std::size_t i = 0; i < filled; ++i) __builtin_prefetch(nodes.links(key_slot(pool[i])));
 
@@ -152,6 +153,7 @@ class Graph {
         selected_.reserve(links);
         passed_.reserve(ef_construction_);
         work.pool.reserve(std::max(ef_construction_ + 1, first));
+        work.keys.reserve(first + kSpareKeys);
         work.slots.reserve(std::max(first, 2 * room));
         work.nears.reserve(std::max(first, 2 * room));
         work.distances.reserve(std::max(first, 2 * room));
