@@ -67,22 +67,23 @@ class Nodes {
         return {Arena(layout.near * kChunk), Arena(layout.link * kChunk), Arena(layout.far * kChunk)};
     }
 
-    Nodes(const Layout& layout, Planes& planes) : layout_(layout), planes_(&planes) {}
+    // The layout may come to steer by more or fewer coordinates; its records stay as they are.
+    Nodes(const Layout& layout, Planes& planes) : layout_(&layout), planes_(&planes) {}
 
-    const Layout& layout() const { return layout_; }
+    const Layout& layout() const { return *layout_; }
     std::size_t size() const { return size_; }
 
-    const std::uint8_t* near(std::size_t slot) const { return near_[slot / kChunk] + slot % kChunk * layout_.near; }
-    const std::uint8_t* far(std::size_t slot) const { return far_[slot / kChunk] + slot % kChunk * layout_.far; }
-    const std::uint8_t* links(std::size_t slot) const { return link_[slot / kChunk] + slot % kChunk * layout_.link; }
+    const std::uint8_t* near(std::size_t slot) const { return near_[slot / kChunk] + slot % kChunk * layout_->near; }
+    const std::uint8_t* far(std::size_t slot) const { return far_[slot / kChunk] + slot % kChunk * layout_->far; }
+    const std::uint8_t* links(std::size_t slot) const { return link_[slot / kChunk] + slot % kChunk * layout_->link; }
     Record record(std::size_t slot) const { return {near(slot), far(slot)}; }
 
-    double value(std::size_t slot) const { return load<double>(far(slot) + layout_.value); }
-    void set_value(std::size_t slot, double v) { store(write(far(slot)) + layout_.value, v); }
+    double value(std::size_t slot) const { return load<double>(far(slot) + layout_->value); }
+    void set_value(std::size_t slot, double v) { store(write(far(slot)) + layout_->value, v); }
 
-    std::size_t degree(std::size_t slot) const { return near(slot)[layout_.degree]; }
+    std::size_t degree(std::size_t slot) const { return near(slot)[Layout::kDegree]; }
     void set_degree(std::size_t slot, std::size_t n) {
-        write(near(slot))[layout_.degree] = static_cast<std::uint8_t>(n);
+        write(near(slot))[Layout::kDegree] = static_cast<std::uint8_t>(n);
     }
     Slot link(std::size_t slot, std::size_t i) const { return load<Slot>(links(slot) + 4 * i); }
     void set_link(std::size_t slot, std::size_t i, Slot to) { store(write(links(slot)) + 4 * i, to); }
@@ -105,20 +106,21 @@ class Nodes {
         const auto slot = static_cast<Slot>(size_++);
         put_state(slot, query);
         set_degree(slot, 0);
-        for (std::size_t i = 0; i < layout_.links; ++i) set_link(slot, i, slot);
+        for (std::size_t i = 0; i < layout_->links; ++i) set_link(slot, i, slot);
         return slot;
     }
 
     // The state alone; value, degree and links stay.
     void put_state(Slot slot, const Query& query) noexcept {
-        std::memcpy(write(near(slot)), query.near.data(), layout_.degree);
-        std::memcpy(write(far(slot)), query.far.data(), layout_.value);
+        const Key from(*layout_, query.packed()), to(*layout_, record(slot));
+        std::memcpy(write(to.near), from.near, from.near_bytes);
+        std::memcpy(write(to.far), from.far, from.far_bytes);
     }
 
    private:
     static std::uint8_t* write(const std::uint8_t* p) { return const_cast<std::uint8_t*>(p); }
 
-    Layout layout_;
+    const Layout* layout_;
     std::size_t size_ = 0;
     Planes* planes_;
     std::vector<std::uint8_t*> near_, link_, far_;

@@ -3,9 +3,10 @@
 // A state of F integers (DCT coefficients in sixteenths, say) is kept in 12 bits a coordinate under one exponent of its
 // own (block floating point): a high byte and a nibble. The coordinates are put in an order, those that vary most
 // first, and the high bytes of the first of them alone steer the search. So a node has three records, each in a plane
-// of its own: the near one, with what steers, its links, and the far one, with the rest of the state and the value.
-// F = 289 with 16 links makes 192 + 64 + 256 bytes. A search goes through near records and links only, which lie close
-// together: in one record of 512 bytes they would be spread over the whole memory and use a part of the cache's sets.
+// of its own: the near one, with most of the high bytes, its links, and the far one, with the rest of the state and the
+// value. F = 289 with 16 links makes 256 + 64 + 192 bytes. A search reads two, three or four cache lines of the near
+// records, as many as hold nearly all of the variance, and links, and both lie close together: in one record of 512
+// bytes they would be spread over the whole memory and use a part of the cache's sets.
 #pragma once
 
 #include <algorithm>
@@ -45,27 +46,33 @@ inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1)
 
 // Byte offsets within the records of a node.
 struct Layout {
-    std::size_t dim, links;
-    std::size_t steer;                         // how many coordinates steer the search
-    std::size_t norm, exponent, degree, near;  // after their high bytes; near: size of the record
-    std::size_t rest;                          // how many coordinates do not: their high bytes begin the far record
-    std::size_t low, rest_low, value, far;     // nibbles of both; far: size of the record
-    std::size_t link;                          // size of the links
+    // Of the near record: the node's degree, then the state's norm and exponent, then high bytes.
+    static constexpr std::size_t kDegree = 0, kNorm = 1, kExponent = 5, kHigh = 6;
 
-    // 0.6 of the coordinates and up to whole cache lines: on states of play 186 of 289 hold 98 % of the variance, and
-    // of the 64 nearest 999 in 1,000 are among the 96 that they say are nearest.
+    std::size_t dim, links;
+    std::size_t held;                       // how many coordinates have their high byte in the near record
+    std::size_t near;                       // size of the near record
+    std::size_t rest;                       // how many have it in the far record, which begins with them
+    std::size_t low, rest_low, value, far;  // nibbles of both; far: size of the record
+    std::size_t link;                       // size of the links
+    std::size_t steer, read;                // how many coordinates steer the search, and the bytes that they take
+
     Layout(std::size_t dim_, std::size_t links_) : dim(dim_), links(links_) {
-        near = round_up(6 * dim / 10 + 6, 64);
-        steer = std::min(dim, near - 6);
-        norm = steer;
-        exponent = norm + 4;
-        degree = exponent + 1;
-        rest = dim - steer;
+        near = round_up(8 * dim / 10 + kHigh, 64);
+        held = std::min(dim, near - kHigh);
+        rest = dim - held;
         low = rest;
-        rest_low = low + (steer + 1) / 2;
+        rest_low = low + (held + 1) / 2;
         value = rest_low + (rest + 1) / 2;
         far = round_up(value + 8, 8);
         link = 4 * links;
+        steer_by(held);
+    }
+
+    // At least so many coordinates, and all that lie in the same cache lines.
+    void steer_by(std::size_t least) {
+        read = std::min(near, round_up(kHigh + least, 64));
+        steer = std::min(held, read - kHigh);
     }
 };
 
@@ -90,6 +97,8 @@ struct Query {
 
     explicit Query(const Layout& layout)
         : near(layout.near), far(layout.far), mantissa(layout.dim), high(layout.near), high_wide(layout.near) {}
+
+    Record packed() const { return {near.data(), far.data()}; }
 };
 
 // The smallest exponent under which every rounded coordinate is at most kMantissaLimit in size.
@@ -133,47 +142,60 @@ inline void pack(const Layout& layout, const Order& order, const std::int32_t* s
         query.mantissa[i] = static_cast<std::int16_t>(v);
         query.norm += v * v;
         if (i < layout.steer) {
-            query.high[i] = static_cast<std::int8_t>(h);
-            query.high_wide[i] = static_cast<std::int16_t>(h);
+            query.high[Layout::kHigh + i] = static_cast<std::int8_t>(h);
+            query.high_wide[Layout::kHigh + i] = static_cast<std::int16_t>(h);
             query.high_norm += h * h;
             query.high_sum += h;
-            near[i] = static_cast<std::uint8_t>(h + 128);
-            put_nibble(far + layout.low, layout.steer, i, nibble);
+        }
+        if (i < layout.held) {
+            near[Layout::kHigh + i] = static_cast<std::uint8_t>(h + 128);
+            put_nibble(far + layout.low, layout.held, i, nibble);
         } else {
-            far[i - layout.steer] = static_cast<std::uint8_t>(h + 128);
-            put_nibble(far + layout.rest_low, layout.rest, i - layout.steer, nibble);
+            far[i - layout.held] = static_cast<std::uint8_t>(h + 128);
+            put_nibble(far + layout.rest_low, layout.rest, i - layout.held, nibble);
         }
     }
-    near[layout.exponent] = static_cast<std::uint8_t>(e);
-    store(near + layout.norm, static_cast<std::uint32_t>(query.high_norm));
+    near[Layout::kExponent] = static_cast<std::uint8_t>(e);
+    store(near + Layout::kNorm, static_cast<std::uint32_t>(query.high_norm));
 }
 
 inline void unpack(const Layout& layout, const Order& order, Record record, std::int32_t* state) {
-    const int scale = 1 << record.near[layout.exponent];
-    for (std::size_t i = 0; i < layout.steer; ++i) {
-        const int nibble = get_nibble(record.far + layout.low, layout.steer, i);
-        state[order[i]] = (16 * (record.near[i] - 128) + nibble - 8) * scale;
+    const int scale = 1 << record.near[Layout::kExponent];
+    for (std::size_t i = 0; i < layout.held; ++i) {
+        const int nibble = get_nibble(record.far + layout.low, layout.held, i);
+        state[order[i]] = (16 * (record.near[Layout::kHigh + i] - 128) + nibble - 8) * scale;
     }
     for (std::size_t i = 0; i < layout.rest; ++i) {
         const int nibble = get_nibble(record.far + layout.rest_low, layout.rest, i);
-        state[order[layout.steer + i]] = (16 * (record.far[i] - 128) + nibble - 8) * scale;
+        state[order[layout.held + i]] = (16 * (record.far[i] - 128) + nibble - 8) * scale;
     }
 }
 
-// Whether two packed states are the same. The degree, which is the node's and not the state's, comes last of the near
-// record's bytes, and the value last of the far one's.
-inline bool same_state(const Layout& layout, Record a, Record b) {
-    return std::memcmp(a.near, b.near, layout.degree) == 0 && std::memcmp(a.far, b.far, layout.value) == 0;
-}
+// The bytes that two packed states have in common when they are the same: all but the degree, which comes first in the
+// near record, and the value, which comes last in the far one.
+struct Key {
+    const std::uint8_t *near, *far;
+    std::size_t near_bytes, far_bytes;
+
+    Key(const Layout& layout, Record record)
+        : near(record.near + Layout::kNorm),
+          far(record.far),
+          near_bytes(Layout::kHigh - Layout::kNorm + layout.held),
+          far_bytes(layout.value) {}
+
+    bool operator==(const Key& other) const {
+        return std::memcmp(near, other.near, near_bytes) == 0 && std::memcmp(far, other.far, far_bytes) == 0;
+    }
+};
 
 // A stored node as a coarse query: what pruning its links asks for.
 __attribute__((always_inline)) inline void expand_body(const Layout& layout, const std::uint8_t* near, Query& query) {
-    query.exponent = near[layout.exponent];
-    query.high_norm = load<std::uint32_t>(near + layout.norm);
+    query.exponent = near[Layout::kExponent];
+    query.high_norm = load<std::uint32_t>(near + Layout::kNorm);
     std::int32_t sum = 0;
     std::int8_t* high = query.high.data();
     std::int16_t* wide = query.high_wide.data();
-    for (std::size_t i = 0; i < layout.steer; ++i) {
+    for (std::size_t i = Layout::kHigh; i < Layout::kHigh + layout.steer; ++i) {
         const auto h = static_cast<std::int16_t>(near[i] - 128);
         high[i] = static_cast<std::int8_t>(h);
         wide[i] = h;
@@ -189,9 +211,9 @@ inline void expand_plain(const Layout& layout, const std::uint8_t* near, Query& 
 // Coarse squared distance of what steers, in units of 16 quanta, rounded to float32: it orders the search. The rounding
 // of an exact integer is the same everywhere, and a float's bits order as the float does, so a pool entry is one 64-bit
 // key.
-inline float coarse(const Query& query, const Layout& layout, const std::uint8_t* near, std::int64_t dot) {
-    const int ex = near[layout.exponent], eq = query.exponent;
-    const auto norm = static_cast<std::int64_t>(load<std::uint32_t>(near + layout.norm));
+inline float coarse(const Query& query, const std::uint8_t* near, std::int64_t dot) {
+    const int ex = near[Layout::kExponent], eq = query.exponent;
+    const auto norm = static_cast<std::int64_t>(load<std::uint32_t>(near + Layout::kNorm));
     const std::int64_t cross = dot - 128 * query.high_sum;
     return static_cast<float>((query.high_norm << 2 * eq) + (norm << 2 * ex) - cross * (std::int64_t{2} << (eq + ex)));
 }
@@ -199,7 +221,8 @@ inline float coarse(const Query& query, const Layout& layout, const std::uint8_t
 inline std::int32_t dot_plain(const Query& query, const std::uint8_t* near, std::size_t steer) {
     const std::int16_t* q = query.high_wide.data();
     std::int32_t sum = 0;
-    for (std::size_t i = 0; i < steer; ++i) sum += static_cast<std::int16_t>(near[i]) * q[i];
+    for (std::size_t i = Layout::kHigh; i < Layout::kHigh + steer; ++i)
+        sum += static_cast<std::int16_t>(near[i]) * q[i];
     return sum;
 }
 
@@ -208,18 +231,18 @@ struct Products {
     std::int64_t dot = 0, norm = 0;
 };
 
-// The coordinates that steer, or the others: their high bytes, nibbles and the query's mantissas.
+// The coordinates of the near record, or the others: their high bytes, nibbles and the query's mantissas.
 struct Part {
     const std::uint8_t *high, *low;
     const std::int16_t* q;
     std::size_t n;
 };
 
-inline Part steering_part(const Query& query, const Layout& layout, Record record) {
-    return {record.near, record.far + layout.low, query.mantissa.data(), layout.steer};
+inline Part near_part(const Query& query, const Layout& layout, Record record) {
+    return {record.near + Layout::kHigh, record.far + layout.low, query.mantissa.data(), layout.held};
 }
-inline Part other_part(const Query& query, const Layout& layout, Record record) {
-    return {record.far, record.far + layout.rest_low, query.mantissa.data() + layout.steer, layout.rest};
+inline Part far_part(const Query& query, const Layout& layout, Record record) {
+    return {record.far, record.far + layout.rest_low, query.mantissa.data() + layout.held, layout.rest};
 }
 
 // Over the pairs of coordinates (i, i + n / 2) from i = `from` on, and the odd one at the end.
@@ -237,8 +260,8 @@ inline void add_products(const Part& part, std::size_t from, Products& sum) {
     if (part.n % 2 != 0) add(part.n - 1, part.low[half]);
 }
 
-inline std::int64_t fine(const Query& query, const Layout& layout, const std::uint8_t* near, Products sum) {
-    const int ex = near[layout.exponent], eq = query.exponent;
+inline std::int64_t fine(const Query& query, const std::uint8_t* near, Products sum) {
+    const int ex = near[Layout::kExponent], eq = query.exponent;
     return (query.norm << 2 * eq) + (sum.norm << 2 * ex) - sum.dot * (std::int64_t{2} << (eq + ex));
 }
 
@@ -257,8 +280,8 @@ __attribute__((always_inline)) inline void look_ahead(const std::uint8_t* const*
 inline void coarse_plain(const Query& query, const Layout& layout, const std::uint8_t* const* nears, std::size_t n,
                          float* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        look_ahead(nears, i, n, layout.near);
-        out[i] = coarse(query, layout, nears[i], dot_plain(query, nears[i], layout.steer));
+        look_ahead(nears, i, n, layout.read);
+        out[i] = coarse(query, nears[i], dot_plain(query, nears[i], layout.steer));
     }
 }
 
@@ -266,9 +289,9 @@ inline void fine_plain(const Query& query, const Layout& layout, const Record* r
                        std::int64_t* out) {
     for (std::size_t i = 0; i < n; ++i) {
         Products sum;
-        add_products(steering_part(query, layout, records[i]), 0, sum);
-        add_products(other_part(query, layout, records[i]), 0, sum);
-        out[i] = fine(query, layout, records[i].near, sum);
+        add_products(near_part(query, layout, records[i]), 0, sum);
+        add_products(far_part(query, layout, records[i]), 0, sum);
+        out[i] = fine(query, records[i].near, sum);
     }
 }
 
@@ -279,12 +302,13 @@ NAIT_AVX2 inline void expand_avx2(const Layout& layout, const std::uint8_t* near
 
 // A byte turns signed when its top bit is flipped; the sum is a product with ones. Nothing here asks for high_wide.
 NAIT_AVX512 inline void expand_avx512(const Layout& layout, const std::uint8_t* near, Query& query) {
-    query.exponent = near[layout.exponent];
-    query.high_norm = load<std::uint32_t>(near + layout.norm);
+    query.exponent = near[Layout::kExponent];
+    query.high_norm = load<std::uint32_t>(near + Layout::kNorm);
     __m512i sum = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < layout.steer; i += 64) {
-        const std::size_t left = layout.steer - i;
-        const __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+    for (std::size_t i = 0; i < layout.read; i += 64) {
+        const std::size_t left = Layout::kHigh + layout.steer - i;
+        __mmask64 mask = left >= 64 ? ~__mmask64{0} : (__mmask64{1} << left) - 1;
+        if (i == 0) mask &= ~__mmask64{0} << Layout::kHigh;
         const __m512i x = _mm512_maskz_loadu_epi8(mask, near + i);
         sum = _mm512_dpbusd_epi32(sum, x, _mm512_set1_epi8(1));
         _mm512_storeu_si512(query.high.data() + i, _mm512_xor_si512(x, _mm512_maskz_set1_epi8(mask, -128)));
@@ -292,13 +316,13 @@ NAIT_AVX512 inline void expand_avx512(const Layout& layout, const std::uint8_t* 
     query.high_sum = _mm512_reduce_add_epi32(sum) - 128 * static_cast<std::int64_t>(layout.steer);
 }
 
-// Whole records are read; the query is zero where they hold no coordinate.
+// Whole cache lines are read; the query is zero where they hold no coordinate that steers.
 NAIT_AVX2 inline void coarse_avx2(const Query& query, const Layout& layout, const std::uint8_t* const* nears,
                                   std::size_t n, float* out) {
     for (std::size_t i = 0; i < n; ++i) {
-        look_ahead(nears, i, n, layout.near);
+        look_ahead(nears, i, n, layout.read);
         __m256i even = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
-        for (std::size_t j = 0; j < layout.near; j += 32) {
+        for (std::size_t j = 0; j < layout.read; j += 32) {
             const auto* x = reinterpret_cast<const __m128i*>(nears[i] + j);
             const auto* q = reinterpret_cast<const __m256i*>(query.high_wide.data() + j);
             even = _mm256_add_epi32(even,
@@ -310,7 +334,7 @@ NAIT_AVX2 inline void coarse_avx2(const Query& query, const Layout& layout, cons
         __m128i s = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
         s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
         s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-        out[i] = coarse(query, layout, nears[i], _mm_cvtsi128_si32(s));
+        out[i] = coarse(query, nears[i], _mm_cvtsi128_si32(s));
     }
 }
 
@@ -353,30 +377,31 @@ NAIT_AVX2 inline void fine_avx2(const Query& query, const Layout& layout, const 
                                 std::int64_t* out) {
     for (std::size_t i = 0; i < n; ++i) {
         Products sum;
-        add_products_avx2(steering_part(query, layout, records[i]), sum);
-        add_products_avx2(other_part(query, layout, records[i]), sum);
-        out[i] = fine(query, layout, records[i].near, sum);
+        add_products_avx2(near_part(query, layout, records[i]), sum);
+        add_products_avx2(far_part(query, layout, records[i]), sum);
+        out[i] = fine(query, records[i].near, sum);
     }
 }
 
 // VNNI multiplies unsigned by signed bytes: hence highs stored with an offset of 128, taken off again by high_sum.
 NAIT_AVX512 inline void coarse_avx512(const Query& query, const Layout& layout, const std::uint8_t* const* nears,
                                       std::size_t n, float* out) {
-    const std::size_t lines = layout.near / 64;
+    const std::size_t lines = layout.read / 64;
     const std::int8_t* q = query.high.data();
-    // The first three lines of the query, all that steers of F = 289, stay in registers.
-    __m512i held[3];
-    for (std::size_t j = 0; j < 3; ++j) held[j] = j < lines ? _mm512_loadu_si512(q + 64 * j) : _mm512_setzero_si512();
+    // The first four lines of the query, all that can steer of F = 289, stay in registers.
+    __m512i held[4];
+    for (std::size_t j = 0; j < 4; ++j) held[j] = j < lines ? _mm512_loadu_si512(q + 64 * j) : _mm512_setzero_si512();
     for (std::size_t i = 0; i < n; ++i) {
-        look_ahead(nears, i, n, layout.near);
+        look_ahead(nears, i, n, layout.read);
         const std::uint8_t* x = nears[i];
         const __m512i zero = _mm512_setzero_si512();
         __m512i even = _mm512_dpbusd_epi32(zero, _mm512_loadu_si512(x), held[0]), odd = zero;
         if (lines > 1) odd = _mm512_dpbusd_epi32(odd, _mm512_loadu_si512(x + 64), held[1]);
         if (lines > 2) even = _mm512_dpbusd_epi32(even, _mm512_loadu_si512(x + 128), held[2]);
-        for (std::size_t j = 3; j < lines; ++j)
+        if (lines > 3) odd = _mm512_dpbusd_epi32(odd, _mm512_loadu_si512(x + 192), held[3]);
+        for (std::size_t j = 4; j < lines; ++j)
             odd = _mm512_dpbusd_epi32(odd, _mm512_loadu_si512(x + 64 * j), _mm512_loadu_si512(q + 64 * j));
-        out[i] = coarse(query, layout, x, _mm512_reduce_add_epi32(_mm512_add_epi32(even, odd)));
+        out[i] = coarse(query, x, _mm512_reduce_add_epi32(_mm512_add_epi32(even, odd)));
     }
 }
 
@@ -412,11 +437,11 @@ NAIT_AVX512 inline void fine_avx512(const Query& query, const Layout& layout, co
     for (std::size_t i = 0; i < n; ++i) {
         Products sum;
         __m512i dots = _mm512_setzero_si512(), norms = dots;
-        add_products_avx512(steering_part(query, layout, records[i]), dots, norms, sum);
-        add_products_avx512(other_part(query, layout, records[i]), dots, norms, sum);
+        add_products_avx512(near_part(query, layout, records[i]), dots, norms, sum);
+        add_products_avx512(far_part(query, layout, records[i]), dots, norms, sum);
         sum.dot += sum_avx512(dots);
         sum.norm += sum_avx512(norms);
-        out[i] = fine(query, layout, records[i].near, sum);
+        out[i] = fine(query, records[i].near, sum);
     }
 }
 #endif
@@ -456,7 +481,8 @@ struct Distances {
     Distances() {
 #if NAIT_X86
         if (simd() == Simd::avx2) expand = expand_avx2, coarse = coarse_avx2, fine = fine_avx2;
-        if (simd() == Simd::avx512) expand = expand_avx512, coarse = coarse_avx512, fine = fine_avx512, sort = sort_avx512;
+        if (simd() == Simd::avx512)
+            expand = expand_avx512, coarse = coarse_avx512, fine = fine_avx512, sort = sort_avx512;
 #endif
     }
 };

@@ -27,11 +27,10 @@ inline std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) {
 
 // Of a packed state.
 inline std::uint64_t hash_of(const Layout& layout, Record record) {
-    return hash_bytes(record.near, layout.degree) * 0x9e3779b97f4a7c15u + hash_bytes(record.far, layout.value);
+    const Key key(layout, record);
+    return hash_bytes(key.near, key.near_bytes) * 0x9e3779b97f4a7c15u + hash_bytes(key.far, key.far_bytes);
 }
-inline std::uint64_t hash_of(const Layout& layout, const Query& query) {
-    return hash_of(layout, {query.near.data(), query.far.data()});
-}
+inline std::uint64_t hash_of(const Layout& layout, const Query& query) { return hash_of(layout, query.packed()); }
 
 class Table {
    public:
@@ -51,7 +50,7 @@ class Table {
         // A tag of 8 bits spares all but one in 256 of the looks at a record that is not the one.
         for (std::size_t at = hash & mask; tags_[at] != 0; at = (at + 1) & mask)
             if (tags_[at] == tag(hash) &&
-                same_state(nodes.layout(), nodes.record(slots_[at]), {query.near.data(), query.far.data()}))
+                Key(nodes.layout(), nodes.record(slots_[at])) == Key(nodes.layout(), query.packed()))
                 return slots_[at];
         return kAbsent;
     }

@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "b8832c7081bbb43ce84b896263ad2a10768c9cd9d5e1c0c7895987aebabcb0e7",
-    ("Freeway", 5000): "1d3c70aede5bbd2d5d9475bc83f4d8696b1991b6b3c483b0db9df5ff6abff19c",
+    ("MsPacman", 2000): "c0f4ff51a1f955073379ad9f60fd4238c191a2ead02087ce2d5fce24aadd5c6d",
+    ("Freeway", 5000): "6ccd03f2b5781eb743e4e2d89dd0c9e00b8ee63be256a2f72cb13796460fdbbc",
 }
 
 

@@ -66,11 +66,17 @@ class Memory:
     @property
     def order(self) -> NDArray[numpy.uint16]:
         """
-        The coordinates in the order of their variance, empty until it is settled. To be set before `restore`.
+        The coordinates in the order of their variance, empty until it is settled.
         """
 
-    @order.setter
-    def order(self, arg: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> None: ...
+    @property
+    def steer(self) -> int:
+        """How many coordinates, the first in order, steer the searches."""
+
+    def settle(self, order: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], steer: int) -> None:
+        """
+        Take the order and the number of another memory's coordinates, before `restore` brings its entries.
+        """
 
     def nbytes(self) -> int:
         """Bytes allocated for states, values, links and tables."""
