@@ -342,12 +342,9 @@ NB_MODULE(_core, m) {
                 return make_array(std::move(order), {n});
             },
             nb::rv_policy::move, "The coordinates in the order of their variance, empty until it is settled.")
-        .def_prop_ro(
-            "steer", [](const Memory& self) { return self.layout().steer; },
-            "How many coordinates, the first in order, steer the searches.")
         .def(
             "settle",
-            [](Memory& self, In<std::uint16_t, nb::ndim<1>> order, std::size_t steer) {
+            [](Memory& self, In<std::uint16_t, nb::ndim<1>> order) {
                 expect(self.entries() == 0, "the order of a memory with entries cannot be set");
                 expect_length(order, self.layout().dim, "order");
                 std::vector<bool> met(order.size());
@@ -356,11 +353,9 @@ NB_MODULE(_core, m) {
                     expect(at < met.size() && !met[at], "order is no permutation of the coordinates");
                     met[at] = true;
                 }
-                expect(steer >= 1 && steer <= self.layout().held, "so many coordinates cannot steer");
-                self.settle_empty(nait::Order(order.data(), order.data() + order.size()), steer);
+                self.settle_empty(nait::Order(order.data(), order.data() + order.size()));
             },
-            "order"_a.noconvert(), "steer"_a,
-            "Take the order and the number of another memory's coordinates, before `restore` brings its entries.")
+            "order"_a.noconvert(), "Take the order of another memory's coordinates, before `restore` brings its states.")
         .def("nbytes", &Memory::nbytes, "Bytes allocated for states, values, links and tables.")
         .def("export", &export_action, "action"_a,
              "All of M_a, M'_a and where the next search starts, as plain arrays.")

@@ -108,7 +108,7 @@ class Graph {
             }
             for (std::size_t i = to; i < end; ++i) {
                 work.nears[i] = nodes.near(slots[i]);
-                prefetch(work.nears[i], layout.read);
+                prefetch(work.nears[i], layout.near);
             }
             return end - to;
         };
@@ -167,7 +167,7 @@ class Graph {
 
     // Fetches what the next search will measure first.
     void prefetch_seeds(const Cursor& cursor) const {
-        for (const Slot s : cursor.seeds) prefetch(nodes.near(s), nodes.layout().read);
+        for (const Slot s : cursor.seeds) prefetch(nodes.near(s), nodes.layout().near);
     }
 
     // After nodes were put in place from outside, with their links or without.
@@ -243,7 +243,7 @@ class Graph {
         if (work.nears.size() < n) work.nears.resize(n);
         if (work.distances.size() < n) work.distances.resize(n);
         for (std::size_t i = from; i < n; ++i) work.nears[i] = nodes.near(work.slots[i]);
-        for (std::size_t i = from; i < std::min(n, from + kAhead); ++i) prefetch(work.nears[i], nodes.layout().read);
+        for (std::size_t i = from; i < std::min(n, from + kAhead); ++i) prefetch(work.nears[i], nodes.layout().near);
         distances_->coarse(query, nodes.layout(), work.nears.data() + from, n - from, work.distances.data() + from);
     }
 

@@ -4,7 +4,7 @@
 // M'_a is not copied. A slot at or beyond the count at the last freeze does not exist in it, and an entry changed since
 // then has its old value set aside, so that freezing costs what the episode changed.
 //
-// Which coordinates steer the searches, and how many, is not known before there are states. So until `settle` entries
+// Which coordinates steer the searches is not known before there are states. So until `settle` entries
 // are held all of them are measured; then the coordinates are put in the order of their variance, and the graphs are
 // built.
 #pragma once
@@ -227,10 +227,9 @@ class Memory {
     Order order() const { return settled_ ? order_ : Order{}; }
 
     // Take this order, a permutation, for a memory without entries, into which `replace` puts those of another.
-    void settle_empty(Order order, std::size_t steer) {
+    void settle_empty(Order order) {
         const std::lock_guard<std::mutex> lock(mutex_);
         order_ = std::move(order);
-        layout_.steer_by(steer);
         settled_ = true;
         looked_up_ = false;
     }
@@ -262,11 +261,6 @@ class Memory {
    private:
     static constexpr std::size_t kCrowd = 2;
 
-    // What share of the variance the coordinates that steer have at least: on 14 games' play two cache lines of them are
-    // enough for four games and three for nine; Pong needs four, and of three would find 0.984 of the 64 nearest, not
-    // 0.992.
-    static constexpr double kSteering = 0.965;
-
     // Puts the coordinates in the order of their variance over all entries, packs every state anew and builds the
     // graphs, in the order in which the nodes came. The sums are exact, so all this is the same everywhere. Nothing
     // changes if memory runs out.
@@ -286,15 +280,10 @@ class Memory {
             }
         }
         const auto n = static_cast<Wide>(entries());
-        Wide whole = 0, part = 0;
-        for (std::size_t i = 0; i < layout_.dim; ++i) whole += spread[i] = n * squares[i] - Wide{sum[i]} * sum[i];
+        for (std::size_t i = 0; i < layout_.dim; ++i) spread[i] = n * squares[i] - Wide{sum[i]} * sum[i];
         Order order = order_;
         std::stable_sort(order.begin(), order.end(),
                          [&](std::uint16_t a, std::uint16_t b) { return spread[a] > spread[b]; });
-        std::size_t steer = 0;
-        while (steer < layout_.held && static_cast<double>(part) < kSteering * static_cast<double>(whole))
-            part += spread[order[steer++]];
-        layout_.steer_by(steer);
         for (ActionMemory& memory : actions_) {
             Nodes& nodes = memory.graph.nodes;
             for (std::size_t slot = 0; slot < nodes.size(); ++slot) {

@@ -67,7 +67,6 @@ class Nodes {
         return {Arena(layout.near * kChunk), Arena(layout.link * kChunk), Arena(layout.far * kChunk)};
     }
 
-    // The layout may come to steer by more or fewer coordinates; its records stay as they are.
     Nodes(const Layout& layout, Planes& planes) : layout_(&layout), planes_(&planes) {}
 
     const Layout& layout() const { return *layout_; }

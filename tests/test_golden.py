@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "c0f4ff51a1f955073379ad9f60fd4238c191a2ead02087ce2d5fce24aadd5c6d",
-    ("Freeway", 5000): "6ccd03f2b5781eb743e4e2d89dd0c9e00b8ee63be256a2f72cb13796460fdbbc",
+    ("MsPacman", 2000): "b8832c7081bbb43ce84b896263ad2a10768c9cd9d5e1c0c7895987aebabcb0e7",
+    ("Freeway", 5000): "983d84bcabe5de652ec8850caa7e8a83696b1c5dc6f791f5378f0ac07d89c44f",
 }
 
 

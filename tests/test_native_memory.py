@@ -79,7 +79,6 @@ def test_a_damaged_memory_is_refused() -> None:
     for name, wrong in (
         ("order", np.zeros_like(saved["order"])),
         ("order", saved["order"].astype(np.float64)),
-        ("steer", np.array(0)),
         ("0.links", np.full_like(saved["0.links"], n)),
         ("0.values", saved["0.values"][:-1]),
         ("0.states", saved["0.states"][:, :-1]),

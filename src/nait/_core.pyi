@@ -69,13 +69,9 @@ class Memory:
         The coordinates in the order of their variance, empty until it is settled.
         """
 
-    @property
-    def steer(self) -> int:
-        """How many coordinates, the first in order, steer the searches."""
-
-    def settle(self, order: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)], steer: int) -> None:
+    def settle(self, order: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
-        Take the order and the number of another memory's coordinates, before `restore` brings its entries.
+        Take the order of another memory's coordinates, before `restore` brings its states.
         """
 
     def nbytes(self) -> int:

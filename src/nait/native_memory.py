@@ -143,7 +143,7 @@ class NativeMemory:
 
     def save(self) -> Arrays:
         """Every entry, the graphs and where the next searches begin, as plain arrays."""
-        arrays: Arrays = {"order": np.asarray(self._core.order), "steer": np.array(self._core.steer)}
+        arrays: Arrays = {"order": np.asarray(self._core.order)}
         for action in range(self.n_actions):
             exported = {name: np.asarray(array) for name, array in self._core.export(action).items()}
             exported["born"] = self._born[action][: self._core.size(action)]
@@ -155,7 +155,7 @@ class NativeMemory:
         order = arrays.get("order")  # older files have none: the memory then finds its own at the next write
         if order is not None and order.size:
             try:
-                self._core.settle(order.astype(np.uint16, casting="safe"), int(arrays["steer"].item()))
+                self._core.settle(order.astype(np.uint16, casting="safe"))
             except (ValueError, TypeError) as error:
                 raise NaitError(f"the saved memory is not sound: {error}") from None
         for action in range(self.n_actions):

@@ -194,7 +194,7 @@ def run_and_digest(seed: int, restore_at: int | None = None) -> list[float]:
         if t == restore_at:
             fresh = Looker(2, 40, **options)
             if look.memory.order.size:
-                fresh.memory.settle(look.memory.order, look.memory.steer)
+                fresh.memory.settle(look.memory.order)
             for a in range(2):
                 fresh.memory.restore(a, look.memory.export(a))
             look = fresh
@@ -249,28 +249,13 @@ def test_an_order_is_taken_by_an_empty_memory_and_only_if_it_is_one() -> None:
     memory = Memory(1, 4, k=2)
     for bad in ([0, 1, 2], [0, 1, 2, 2], [0, 1, 2, 4]):
         with pytest.raises(ValueError):
-            memory.settle(np.array(bad, np.uint16), 4)
-    for steer in (0, 5):
-        with pytest.raises(ValueError):
-            memory.settle(np.arange(4, dtype=np.uint16), steer)
-    memory.settle(np.array([2, 0, 3, 1], np.uint16), 4)
+            memory.settle(np.array(bad, np.uint16))
+    memory.settle(np.array([2, 0, 3, 1], np.uint16))
     fill(memory, 0, np.arange(12, dtype=np.int32).reshape(3, 4), np.zeros(3))
     assert memory.order.tolist() == [2, 0, 3, 1]
     assert memory.entries(0, np.arange(3))[0].tolist() == np.arange(12).reshape(3, 4).tolist()
     with pytest.raises(ValueError, match="entries"):
-        memory.settle(np.arange(4, dtype=np.uint16), 4)
-
-
-@pytest.mark.parametrize(("decay", "steer"), [(0.05, 58), (0.02, 122), (0.01, 186), (0.001, 250)])
-def test_as_many_coordinates_steer_as_hold_the_variance(decay: float, steer: int) -> None:
-    """A near record of 289 coordinates has four cache lines, the first with 58 of them, and 965 in 1,000 is enough."""
-    rng = np.random.default_rng(13)
-    states = (rng.normal(size=(400, 289)) * 1000 * np.exp(-decay * np.arange(289))).astype(np.int32)
-    memory = Memory(1, 289, k=4, settle=400)
-    fill(memory, 0, states, np.zeros(400))
-    seen = np.sort(np.array([kept(s) for s in states.astype(np.int64)]).var(axis=0))[::-1].cumsum()
-    enough = int(np.searchsorted(seen, 0.965 * seen[-1])) + 1
-    assert memory.steer == steer == min(250, (enough + 6 + 63) // 64 * 64 - 6)
+        memory.settle(np.arange(4, dtype=np.uint16))
 
 
 def test_an_export_without_an_order_is_linked_anew() -> None:
