@@ -4,9 +4,8 @@
 // M'_a is not copied. A slot at or beyond the count at the last freeze does not exist in it, and an entry changed since
 // then has its old value set aside, so that freezing costs what the episode changed.
 //
-// Which coordinates steer the searches is not known before there are states. So until `settle` entries
-// are held all of them are measured; then the coordinates are put in the order of their variance, and the graphs are
-// built.
+// Which coordinates steer the searches is not known before there are states. So until `settle` entries are held all of
+// them are measured; then the coordinates are put in the order of their variance, and the graphs are built.
 #pragma once
 
 #include <algorithm>

@@ -380,7 +380,7 @@ NAIT_AVX512 inline void coarse_avx512(const Query& query, const Layout& layout, 
                                       std::size_t n, float* out) {
     const std::size_t lines = layout.near / 64;
     const std::int8_t* q = query.high.data();
-    // The first four lines of the query, all that can steer of F = 289, stay in registers.
+    // The first four lines of the query, all that steers of F = 289, stay in registers.
     __m512i held[4];
     for (std::size_t j = 0; j < 4; ++j) held[j] = j < lines ? _mm512_loadu_si512(q + 64 * j) : _mm512_setzero_si512();
     for (std::size_t i = 0; i < n; ++i) {
@@ -449,6 +449,7 @@ inline void sort_plain(std::uint64_t* keys, std::size_t n, std::uint64_t* sorted
 #if NAIT_X86
 // A key's place is the number of keys below it: n^2 / 8 comparisons without a branch beat a sort of a few hundred.
 NAIT_AVX512 inline void sort_avx512(std::uint64_t* keys, std::size_t n, std::uint64_t* sorted) {
+    if (n > 512) return sort_plain(keys, n, sorted);
     for (std::size_t i = 0; i < kSpareKeys; ++i) keys[n + i] = ~std::uint64_t{0};
     for (std::size_t i = 0; i < n; ++i) {
         const __m512i key = _mm512_set1_epi64(static_cast<long long>(keys[i]));
@@ -467,7 +468,6 @@ struct Distances {
     void (*expand)(const Layout&, const std::uint8_t*, Query&) = expand_plain;
     void (*coarse)(const Query&, const Layout&, const std::uint8_t* const*, std::size_t, float*) = coarse_plain;
     void (*fine)(const Query&, const Layout&, const Record*, std::size_t, std::int64_t*) = fine_plain;
-
     void (*sort)(std::uint64_t*, std::size_t, std::uint64_t*) = sort_plain;
 
     Distances() {
