@@ -82,7 +82,7 @@ class Memory {
           layout_(settings.dim, settings.links),
           planes_(Nodes::planes(layout_)),
           order_(settings.dim),
-          width_(settings.k + std::max(settings.k / 2, std::size_t{8})),
+          width_(settings.k + std::max(settings.k / 8, std::size_t{8})),
           query_(layout_),
           incoming_(layout_),
           weights_(settings.k),

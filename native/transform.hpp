@@ -1,8 +1,9 @@
 // The representation phi: the low-frequency block of the orthonormal 2-D DCT-II of four frames in a 2x2 grid.
 //
 // The DCT is linear, so a frame's share in each of the four places of the grid is computed once, when it is first seen,
-// and a state is a sum of four cached shares. Integers throughout: the same bits on every CPU. A state is in sixteenths
-// of a coefficient less a given centre; the error before rounding is well under one sixteenth.
+// and a state is a sum of four cached shares. Of a frame only the rows that differ from the frame before are transformed.
+// Integers throughout, whose sums are exact in any order: the same bits on every CPU. A state is in sixteenths of a
+// coefficient less a given centre; the error before rounding is well under one sixteenth.
 #pragma once
 
 #include <algorithm>
@@ -77,10 +78,8 @@ class Across {
     const std::size_t width, padded;
     double scale() const { return scale_; }
 
-    // out[y][row], as doubles, which hold these integers exactly.
-    void operator()(const std::uint8_t* frame, std::size_t height, double* out) const {
-        for (std::size_t y = 0; y < height; ++y) run_(*this, frame + y * width, out + y * padded);
-    }
+    // Of one row of pixels, as doubles, which hold these integers exactly.
+    void operator()(const std::uint8_t* pixels, double* out) const { run_(*this, pixels, out); }
 
    private:
     // The largest scale at which weights fit 16 bits and sums 31, cut so that the constant function is a whole number.
@@ -148,38 +147,46 @@ class Down {
     const std::size_t height, rows;
     double scale() const { return scale_; }
 
-    void operator()(const double* across, std::size_t padded, double* out) const { run_(*this, across, padded, out); }
+    // Adds the shares of the rows `ys`, whose sums across lie one after the other, to `out`.
+    void operator()(const std::vector<std::size_t>& ys, const double* across, std::size_t padded, double* out) const {
+        run_(*this, ys, across, padded, out);
+    }
 
    private:
-    __attribute__((always_inline)) static void body(const Down& self, const double* across, std::size_t padded,
-                                                    double* out) {
+    using Rows = std::vector<std::size_t>;
+
+    __attribute__((always_inline)) static void body(const Down& self, const Rows& ys, const double* across,
+                                                    std::size_t padded, double* out) {
         for (std::size_t r = 0; r < self.rows; ++r, out += padded) {
             for (std::size_t block = 0; block < padded; block += kRows) {
-                double sum[kRows] = {};
-                for (std::size_t y = 0; y < self.height; ++y) {
-                    const double weight = self.table_[r * self.height + y];
-                    const double* row = across + y * padded + block;
+                double sum[kRows];
+                for (std::size_t i = 0; i < kRows; ++i) sum[i] = out[block + i];
+                for (std::size_t j = 0; j < ys.size(); ++j) {
+                    const double weight = self.table_[r * self.height + ys[j]];
+                    const double* row = across + j * padded + block;
                     for (std::size_t i = 0; i < kRows; ++i) sum[i] += weight * row[i];
                 }
                 for (std::size_t i = 0; i < kRows; ++i) out[block + i] = sum[i];
             }
         }
     }
-    static void plain(const Down& self, const double* across, std::size_t padded, double* out) {
-        body(self, across, padded, out);
+    static void plain(const Down& self, const Rows& ys, const double* across, std::size_t padded, double* out) {
+        body(self, ys, across, padded, out);
     }
 #if NAIT_X86
-    NAIT_AVX2 static void avx2(const Down& self, const double* across, std::size_t padded, double* out) {
-        body(self, across, padded, out);
+    NAIT_AVX2 static void avx2(const Down& self, const Rows& ys, const double* across, std::size_t padded,
+                               double* out) {
+        body(self, ys, across, padded, out);
     }
-    NAIT_AVX512 static void avx512(const Down& self, const double* across, std::size_t padded, double* out) {
-        body(self, across, padded, out);
+    NAIT_AVX512 static void avx512(const Down& self, const Rows& ys, const double* across, std::size_t padded,
+                                   double* out) {
+        body(self, ys, across, padded, out);
     }
 #endif
 
     double scale_;
     std::vector<double> table_;
-    void (*run_)(const Down&, const double*, std::size_t, double*) = plain;
+    void (*run_)(const Down&, const Rows&, const double*, std::size_t, double*) = plain;
 };
 
 class Transform {
@@ -197,6 +204,7 @@ class Transform {
           frames_(kFrames * height * width),
           shares_(kFrames * kFrames * side * side),
           wide_(height * across_.padded),
+          change_(height * across_.padded),
           spectrum_(down_.rows * across_.padded),
           rounded_(spectrum_.size()) {}
 
@@ -233,10 +241,10 @@ class Transform {
     static constexpr int kBitsShare = 13, kBitsState = 4;  // fraction bits of a cached share and of a state
 
     void set(std::size_t i, const std::uint8_t* frame) {
+        follow(frame, frames_.data() + last_ * height() * width());
+        last_ = i;
         held_ = std::max(held_, i + 1);
         std::copy_n(frame, height() * width(), frames_.begin() + static_cast<std::ptrdiff_t>(i * height() * width()));
-        across_(frame, height(), wide_.data());
-        down_(wide_.data(), across_.padded, spectrum_.data());
         for (std::size_t j = 0; j < spectrum_.size(); ++j)
             rounded_[j] = static_cast<std::int32_t>(std::lrint(spectrum_[j] * unit_));
         std::int32_t* share = shares_.data() + i * kFrames * dim();
@@ -247,6 +255,22 @@ class Transform {
                     *share++ = spectrum[column.row] * (row.sign * column.sign);
             }
         }
+    }
+
+    // Turns the spectrum of the frame before, at first one of zeros, into this frame's. On the way there every partial
+    // sum is the spectrum of a frame made of rows of both, and so as small.
+    void follow(const std::uint8_t* frame, const std::uint8_t* before) {
+        const std::size_t padded = across_.padded;
+        changed_.clear();
+        for (std::size_t y = 0; y < height(); ++y) {
+            if (std::memcmp(frame + y * width(), before + y * width(), width()) == 0) continue;
+            double *row = wide_.data() + y * padded, *change = change_.data() + changed_.size() * padded;
+            std::copy_n(row, padded, change);
+            across_(frame + y * width(), row);
+            for (std::size_t j = 0; j < padded; ++j) change[j] = row[j] - change[j];
+            changed_.push_back(y);
+        }
+        down_(changed_, change_.data(), padded, spectrum_.data());
     }
 
     std::size_t find(const std::uint8_t* frame) const {
@@ -277,7 +301,9 @@ class Transform {
     std::vector<std::uint8_t> frames_;
     std::vector<std::int32_t> shares_;  // [frame][place][F]
     std::size_t held_ = 0;              // how many of the frames are in use
-    std::vector<double> wide_, spectrum_;
+    std::size_t last_ = 0;              // the frame of which wide_ and spectrum_ are
+    std::vector<std::size_t> changed_;
+    std::vector<double> wide_, change_, spectrum_;
     std::vector<std::int32_t> rounded_;
 };
 

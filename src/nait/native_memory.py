@@ -21,9 +21,9 @@ from nait.neighbours.protocol import Distances, Ids
 from nait.representation import NativeDCT, Representation, State
 
 # M and ef are given as for hnswlib; the core's graph comes near its recall (docs/speed.md) with fewer links and
-# candidates, because its searches begin at the last step's neighbours: 16 and 96 for M = 40 and efs = 200.
+# candidates, because its searches begin at the last step's neighbours: 16 and 72 for M = 40 and efs = 200.
 LINKS_SHARE = 0.4
-EF_SEARCH_SHARE = 0.48
+EF_SEARCH_SHARE = 0.36
 
 
 class NativeMemory:
@@ -83,9 +83,9 @@ class NativeMemory:
         distance *= self._unit * self._unit
         if self._thin:
             self._prefer_thin(q, exact)
-        if exact.max() != ABSENT:
-            known = np.flatnonzero(exact != ABSENT)
-            exact[known] = exact[known] * self.n_actions + known
+        slots: list[int] = exact.tolist()
+        if max(slots) != ABSENT:  # seldom, and a list of a few numbers is quicker than an array
+            exact[:] = [ABSENT if slot == ABSENT else slot * self.n_actions + a for a, slot in enumerate(slots)]
         return Lookup(state, hash_of(state), q, distance, exact, {})
 
     def _prefer_thin(self, q: Values, exact: Ids) -> None:

@@ -78,6 +78,27 @@ def test_states_of_consecutive_stacks_do_not_depend_on_what_came_before() -> Non
     assert np.array_equal(transform(first), Transform()(first))
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
+    changes=st.lists(st.tuples(st.integers(0, 39), st.integers(0, 39), st.integers(0, 255)), max_size=8),
+)
+def test_a_frame_that_differs_in_a_few_rows_gives_what_a_fresh_transform_does(
+    seed: int, size: tuple[int, int], changes: list[tuple[int, int, int]]
+) -> None:
+    h, w = size
+    frames = [images(seed, "binary", size)]
+    for y, x, grey in changes:
+        frames.append(frames[-1].copy())
+        frames[-1][y % h, x % w :] = grey
+    side = min(9, 2 * h, 2 * w)
+    transform = Transform(h, w, side)
+    for i in range(len(frames)):
+        stack = np.stack([frames[max(0, i - age)] for age in (3, 2, 1, 0)])
+        assert np.array_equal(transform(stack), Transform(h, w, side)(stack))
+
+
 def test_centre_is_taken_off() -> None:
     transform, stack = Transform(), images(5, "noise", (4, 84, 84))
     plain = transform(stack)
