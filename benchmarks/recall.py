@@ -1,9 +1,10 @@
-"""What costs the core its recall: the rounding of states, and the graph. On the default agent's own play.
+"""What costs the core its recall, and what recall costs: rounded states, and the graph. On the agent's own play.
 
 The agent plays --steps steps. Then, for the states of its last --queries steps and the action it took most often:
 
 - an exact search on states rounded in several ways, against an exact search on the float32 states;
-- the core's graph with several settings, filled with the play and asked step after step, and hnswlib at the paper's.
+- the core's graph with several settings, filled with the play and asked step after step, and hnswlib at the paper's,
+  each with the median time of a lookup of all actions.
 
     python benchmarks/recall.py --steps 50000 MsPacman Qbert UpNDown
 """
@@ -11,6 +12,7 @@ The agent plays --steps steps. Then, for the states of its last --queries steps 
 from __future__ import annotations
 
 import argparse
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,8 +72,8 @@ def exact_search(states: Doubles, rows: NDArray[np.intp], queries: list[int], tr
     return float(np.mean([recall(t, np.argpartition(s, K)[:K], K) for s, t in zip(found, truth, strict=True)]))
 
 
-def core(played: Play, fill: int, asked: range, links: int, efc: int, ef: int) -> float:
-    """The mean over all actions that have k states."""
+def core(played: Play, fill: int, asked: range, links: int, efc: int, ef: int) -> tuple[float, float]:
+    """The mean recall over all actions that have k states, and microseconds a lookup of all actions."""
     memory = Memory(played.n_actions, F, k=K, M=links, ef_construction=efc, ef_search=ef)
     integers = np.rint(SIXTEENTHS * (played.states - played.states[0])).astype(np.int32)
     slots = np.empty(fill, np.int64)
@@ -83,20 +85,22 @@ def core(played: Play, fill: int, asked: range, links: int, efc: int, ef: int) -
         mine = np.flatnonzero(played.actions[:fill] == action)
         rows.append(mine[np.unique(slots[mine], return_index=True)[1]])
     q, distance, exact = np.empty(played.n_actions), np.empty(played.n_actions), np.empty(played.n_actions, np.int64)
-    scores = []
+    scores, seconds = [], []
     for t in asked:
+        start = time.perf_counter()
         memory.lookup(integers[t], q, distance, exact)
+        seconds.append(time.perf_counter() - start)
         if t % 10:
             continue
         for action, mine in enumerate(rows):
             if len(mine) >= K and exact[action] < 0:
                 squared = squared_distances(played.states[t][None], played.states[mine])[0]
                 scores.append(recall(squared, memory.neighbours(action)[0], K))
-    return float(np.mean(scores))
+    return float(np.mean(scores)), 1e6 * float(np.median(seconds))
 
 
-def reference(played: Play, fill: int, asked: range) -> float:
-    scores = []
+def reference(played: Play, fill: int, asked: range) -> tuple[float, float]:
+    scores, microseconds = [], 0.0
     for action in range(played.n_actions):
         mine = np.flatnonzero(played.actions[:fill] == action)
         mine = mine[np.unique(played.states[mine], axis=0, return_index=True)[1]]
@@ -105,11 +109,16 @@ def reference(played: Play, fill: int, asked: range) -> float:
         states = played.states[np.sort(mine)]
         index = make_index(Config(index="hnswlib"), F)
         index.add(np.arange(len(states)), states)
+        seconds = []
         for t in asked[::10]:
             squared = squared_distances(played.states[t][None], states)[0]
             if squared.min() > 0:
-                scores.append(recall(squared, index.search(played.states[t], K)[0], K))
-    return float(np.mean(scores))
+                start = time.perf_counter()
+                found = index.search(played.states[t], K)[0]
+                seconds.append(time.perf_counter() - start)
+                scores.append(recall(squared, found, K))
+        microseconds += 1e6 * float(np.median(seconds))
+    return float(np.mean(scores)), microseconds
 
 
 if __name__ == "__main__":
@@ -139,7 +148,8 @@ if __name__ == "__main__":
         ):
             print(f"  exact search, {name:40s} {exact_search(states, rows, asked, truth):.4f}", flush=True)
         steps = range(fill, arguments.steps)
-        for links, efc, ef in ((16, 100, 96), (16, 200, 96), (16, 200, 200), (32, 200, 96)):
-            score = core(played, fill, steps, links, efc, ef)
-            print(f"  core, {links} links, efc = {efc}, ef = {ef:<33} {score:.4f}", flush=True)
-        print(f"  hnswlib, M = 40, efc = ef = 200 {'':26s} {reference(played, fill, steps):.4f}", flush=True)
+        for links, ef in ((16, 72), (16, 80), (16, 96), (16, 200), (24, 80), (32, 80), (32, 200)):
+            score, microseconds = core(played, fill, steps, links, 200, ef)
+            print(f"  core, {links} links, ef = {ef:<33} {score:.4f} {microseconds:7.1f} us", flush=True)
+        score, microseconds = reference(played, fill, steps)
+        print(f"  hnswlib, M = 40, ef = 200 {'':22s} {score:.4f} {microseconds:7.1f} us", flush=True)

@@ -207,7 +207,7 @@ NB_MODULE(_core, m) {
                                                    settle, kernel, thin));
             },
             "n_actions"_a, "dim"_a, nb::kw_only(), "k"_a = 64, "M"_a = 16, "ef_construction"_a = 100,
-            "ef_search"_a = 72, "flat_below"_a = 400, "settle"_a = 2048, "kernel"_a = "tricubic",
+            "ef_search"_a = 80, "flat_below"_a = 400, "settle"_a = 2048, "kernel"_a = "tricubic",
             "thin"_a = "infinite")
         .def(
             "lookup",

@@ -82,7 +82,7 @@ class Memory {
           layout_(settings.dim, settings.links),
           planes_(Nodes::planes(layout_)),
           order_(settings.dim),
-          width_(settings.k + std::max(settings.k / 8, std::size_t{8})),
+          width_(width_of(settings)),
           query_(layout_),
           incoming_(layout_),
           weights_(settings.k),
@@ -299,6 +299,13 @@ class Memory {
         }
         order_ = std::move(order);
         settled_ = true;
+    }
+
+    // As many as the search keeps, but no more than half as many again as are wanted: the coarse order is nearly the
+    // exact one.
+    static std::size_t width_of(const Settings& settings) {
+        const std::size_t k = settings.k, spare = settings.ef_search > k ? settings.ef_search - k : 0;
+        return k + std::max(std::min(spare, k / 2), std::size_t{8});
     }
 
     // The width_ nearest of the first `limit` slots to query_: the nearest of them all in a small memory, else the best

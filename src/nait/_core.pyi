@@ -21,7 +21,7 @@ class Memory:
     start at the last query's neighbours and slots before and after are links too.
     """
 
-    def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 72, flat_below: int = 400, settle: int = 2048, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
+    def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 80, flat_below: int = 400, settle: int = 2048, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
 
     def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, playing: bool = False, search_thin: bool = False) -> NDArray[numpy.int32]:
         """
