@@ -25,7 +25,7 @@ from nait.experiments.speed import Recorder, recall, squared_distances
 from nait.neighbours import make_index
 from nait.representation import DCT
 
-K, SIDE = 64, 17
+K, SIDE, EFC = 64, 17, 200
 F = SIDE * SIDE
 SIXTEENTHS = 16.0  # the core's states are whole sixteenths of the paper's before they are packed
 ROWS = [np.arange(F).reshape(SIDE, SIDE)[row] for row in range(SIDE)]
@@ -72,9 +72,9 @@ def exact_search(states: Doubles, rows: NDArray[np.intp], queries: list[int], tr
     return float(np.mean([recall(t, np.argpartition(s, K)[:K], K) for s, t in zip(found, truth, strict=True)]))
 
 
-def core(played: Play, fill: int, asked: range, links: int, efc: int, ef: int) -> tuple[float, float]:
+def core(played: Play, fill: int, asked: range, links: int, ef: int) -> tuple[float, float]:
     """The mean recall over all actions that have k states, and microseconds a lookup of all actions."""
-    memory = Memory(played.n_actions, F, k=K, M=links, ef_construction=efc, ef_search=ef)
+    memory = Memory(played.n_actions, F, k=K, M=links, ef_construction=EFC, ef_search=ef)
     integers = np.rint(SIXTEENTHS * (played.states - played.states[0])).astype(np.int32)
     slots = np.empty(fill, np.int64)
     for i in range(0, fill, 50):
@@ -149,7 +149,7 @@ if __name__ == "__main__":
             print(f"  exact search, {name:40s} {exact_search(states, rows, asked, truth):.4f}", flush=True)
         steps = range(fill, arguments.steps)
         for links, ef in ((16, 72), (16, 80), (16, 96), (16, 200), (24, 80), (32, 80), (32, 200)):
-            score, microseconds = core(played, fill, steps, links, 200, ef)
+            score, microseconds = core(played, fill, steps, links, ef)
             print(f"  core, {links} links, ef = {ef:<33} {score:.4f} {microseconds:7.1f} us", flush=True)
         score, microseconds = reference(played, fill, steps)
         print(f"  hnswlib, M = 40, ef = 200 {'':22s} {score:.4f} {microseconds:7.1f} us", flush=True)

@@ -84,7 +84,7 @@ class NativeMemory:
         if self._thin:
             self._prefer_thin(q, exact)
         slots: list[int] = exact.tolist()
-        if max(slots) != ABSENT:  # seldom, and a list of a few numbers is quicker than an array
+        if max(slots) != ABSENT:  # a list of a few numbers is quicker than an array
             exact[:] = [ABSENT if slot == ABSENT else slot * self.n_actions + a for a, slot in enumerate(slots)]
         return Lookup(state, hash_of(state), q, distance, exact, {})
 
