@@ -319,7 +319,7 @@ class Memory {
             // Entries beyond the limit crowd the pool, which is widened for them. Where they leave too few of the
             // others in it all the same, all are measured.
             const std::size_t wide = ef + std::min(added, kCrowd * ef);
-            graph.search(query_, wide, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
+            graph.search(query_, wide, wide, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
             take(graph, limit, out);
         }
         if (out.size() < std::min(settings_.k, limit)) scan(graph, limit, out);

@@ -14,8 +14,6 @@
 
 namespace nait {
 
-using Slot = std::uint32_t;
-
 // Hands out chunks cut from slabs of 2 MiB, on huge pages where the system has them: a search touches hundreds of
 // records all over the memory, and with pages of 4 KiB nearly each would need its own address translation. One arena
 // serves all actions of a memory, so that what the last slab wastes is wasted once. Chunks go back when the memory
