@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nait.config import Config
-from nait.memory import Lookup
+from nait.memory import ABSENT, Lookup
 from nait.policy import choose, draw_hold, tie_probabilities
 
 
-def lookup(q: list[float], distance: list[float]) -> Lookup:
-    return Lookup(
-        np.zeros(1, dtype=np.float32), 0, np.array(q), np.array(distance), np.full(len(q), -1, dtype=np.int64), {}
-    )
+def lookup(q: list[float], distance: list[float], exact: list[int] | None = None) -> Lookup:
+    entries = np.array(exact if exact is not None else [ABSENT] * len(q), dtype=np.int64)
+    return Lookup(np.zeros(1, dtype=np.float32), 0, np.array(q), np.array(distance), entries, {})
 
 
 @given(st.lists(st.floats(0, 50), min_size=1, max_size=18), st.floats(0.5, 100))
@@ -55,6 +54,29 @@ def test_the_uniform_tie_break_ignores_distances() -> None:
     found = lookup([1, 1, 0, 1], [10.0, 5000.0, 9e9, 400.0])
     drawn = [choose(found, Config(tie_break="uniform"), rng) for _ in range(600)]
     assert [drawn.count(action) / 600 for action in range(4)] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.07)
+
+
+def test_what_is_known_comes_first_unless_all_else_promises_more() -> None:
+    rng = np.random.default_rng(0)
+    distance = [0.0, 0.0, 7.0, 7.0]
+    for q, expected in (([1, 3, 9, 2], 1), ([1, 2, 9, 2], 2), ([4, 3, 9, 1], 0), ([1, 2, 9, 8], 2)):
+        found = lookup(q, distance, [5, 6, ABSENT, ABSENT])
+        assert choose(found, Config(), rng, known_first=True) == expected
+        assert choose(found, Config(), None, known_first=True) == expected
+        assert choose(found, Config(), rng) == int(np.argmax(q))
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.booleans()), min_size=1, max_size=18))
+def test_known_first_is_greedy_among_the_known_or_among_all(actions: list[tuple[float, bool]]) -> None:
+    q, known = [value for value, _ in actions], [known for _, known in actions]
+    found = lookup(q, [0.0] * len(q), [0 if k else ABSENT for k in known])
+    chosen = choose(found, Config(), None, known_first=True)
+    mine, others = [v for v, k in actions if k], [v for v, k in actions if not k]
+    if mine and others and max(mine) > min(others):
+        assert known[chosen]
+        assert q[chosen] == max(mine)
+    else:
+        assert q[chosen] == max(q)
 
 
 @given(st.integers(1, 200), st.integers(0, 2**32))

@@ -256,7 +256,7 @@ class NAIT:
             before = None if begins or state is None else (state[i] if batch else state)
             stacks.append(self._frames.first(one) if before is None else self._frames.next(before, one))
         rng = None if deterministic else self._play_rng
-        actions = [choose(self._look(stack), self.config, rng) for stack in stacks]
+        actions = [self._play(self._look(stack), rng) for stack in stacks]
         kept = (np.stack(stacks) if batch else stacks[0]) if self._frames.stacks else None
         return (np.array(actions) if batch else actions[0]), kept
 
@@ -278,7 +278,10 @@ class NAIT:
         stack = self._frames.first(observation) if state is None else self._frames.next(state, observation)
         lookup = self._look(stack, search_thin=True)
         actions = tuple(self._explain_action(lookup, action) for action in range(self.n_actions))
-        return Decision(choose(lookup, self.config, None), actions)
+        return Decision(self._play(lookup, None), actions)
+
+    def _play(self, lookup: Lookup, rng: np.random.Generator | None) -> int:
+        return choose(lookup, self.config, rng, known_first=self.config.play == "known")
 
     def _look(self, stack: Stack, search_thin: bool = False) -> Lookup:
         """A lookup that leaves the training as it is."""

@@ -14,7 +14,7 @@ from nait.errors import NaitError
 
 Epsilon = float | tuple[float, float, int]
 
-BEFORE = {"epsilon_hold": 1}
+BEFORE = {"epsilon_hold": 1, "play": "greedy"}
 """What the agent did before there was an option, where that is not the default: for files that do not name it."""
 
 
@@ -84,6 +84,13 @@ class Config:
         64,
         "",
         "steps that a random action is held at most; how many is drawn each time with a chance falling as 1 / n^2",
+    )
+    play: str = hyper(
+        "known",
+        "pi",
+        "what is done in a state met before, once it is played and not learned: the best action taken there, unless all "
+        "others promise more (known), or the highest value, as while learning (greedy, the paper's)",
+        ("known", "greedy"),
     )
     thin_value: str = hyper(
         "infinite",

@@ -1,12 +1,14 @@
-"""pi(s): greedy, ties broken by novelty (Eq. 6); and how long a random action is held."""
+"""pi(s): greedy, ties broken by novelty (Eq. 6); what is known first; and how long a random action is held."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nait.config import Config
-from nait.memory import Lookup
+from nait.memory import ABSENT, Lookup
 
 Values = NDArray[np.float64]
 
@@ -22,19 +24,39 @@ def tie_probabilities(distance: Values, temperature: float) -> Values:
     return probabilities
 
 
-def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None) -> int:
-    """The action of highest value; among equals by the tie-break, drawn with `rng`, or the likeliest without."""
+def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None, *, known_first: bool = False) -> int:
+    """The action of highest value; among equals by the tie-break, drawn with `rng`, or the likeliest without.
+
+    :param known_first: in a state that was met before, choose among the actions taken there, see `keep_known`
+    """
     values: list[float] = lookup.q.tolist()
+    if known_first:
+        values = keep_known(values, lookup.exact.tolist())
     highest = max(values)
     if values.count(highest) == 1:  # nearly always, and a list of a few numbers is quicker than an array
         return values.index(highest)
-    best = np.flatnonzero(lookup.q == highest)
+    best = np.array([action for action, value in enumerate(values) if value == highest])
     if config.tie_break == "uniform":
         return int(best[0] if rng is None else rng.choice(best))
     distance = lookup.distance[best]
     if rng is None:
         return int(best[distance.argmax()])
     return int(rng.choice(best, p=tie_probabilities(distance, config.temperature)))
+
+
+def keep_known(values: list[float], exact: list[int]) -> list[float]:
+    """Rule out the actions that are new to this very state, unless each of them promises more than any known one.
+
+    What was lived through is certain, while the highest of many estimates is too high more often than not. So a way
+    that turned out well is left only where all else looks better.
+    """
+    known = [value for value, entry in zip(values, exact, strict=True) if entry != ABSENT]
+    if not known or len(known) == len(values):
+        return values
+    lowest = min(value for value, entry in zip(values, exact, strict=True) if entry == ABSENT)
+    if max(known) <= lowest:
+        return values
+    return [-math.inf if entry == ABSENT else value for value, entry in zip(values, exact, strict=True)]
 
 
 def draw_hold(longest: int, rng: np.random.Generator) -> int:

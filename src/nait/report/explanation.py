@@ -63,10 +63,10 @@ def _draw_values(axes: Any, decision: Decision) -> None:
 
 def _reason(chosen: ActionValue, decision: Decision) -> str:
     ties = sum(action.value == chosen.value for action in decision.actions)
-    if ties > 1:
-        return f"{ties} actions are worth {chosen.value:.1f}, and this one is the newest"
     if chosen.exact:
         return f"it has been in this very state, and {chosen.value:.1f} followed"
+    if ties > 1:
+        return f"{ties} actions are worth {chosen.value:.1f}, and this one is the newest"
     return f"{len(chosen.neighbours)} similar moments say {chosen.value:.1f}"
 
 
