@@ -88,8 +88,8 @@ class Config:
     play: str = hyper(
         "known",
         "pi",
-        "what is done in a state met before, once it is played and not learned: the best action taken there, unless all "
-        "others promise more (known), or the highest value, as while learning (greedy, the paper's)",
+        "what is done without learning in a state met before: the best action taken there, unless all others promise "
+        "more (known), or that of the highest value, as while learning (greedy, the paper's)",
         ("known", "greedy"),
     )
     thin_value: str = hyper(
