@@ -224,6 +224,33 @@ def test_a_held_action_goes_on_after_loading_and_ends_with_the_episode(tmp_path:
     assert fresh.learn(1)._hold == 0
 
 
+class Line(gymnasium.Env[NDArray[np.float32], int]):
+    """A number to look at and three actions."""
+
+    observation_space = Box(-1, 1, (1,), np.float32)
+    action_space = Discrete(3)
+
+
+@pytest.mark.parametrize(("lowest", "known"), [(2.0, 0), (4.0, 1)])
+def test_play_leaves_a_known_action_only_where_all_others_promise_more(lowest: float, known: int) -> None:
+    """In 0 the first action brought 3; near 0 the second brought 9 and the third `lowest`."""
+    here = np.zeros(1, dtype=np.float32)
+    for play, chosen in (("known", known), ("greedy", 1)):
+        agent = nait.NAIT(Line(), seed=0, k=1, play=play)
+        states = np.array([[0.0], [0.1], [-0.1]], dtype=np.float32)
+        ids = agent.memory.insert(states, [hash_of(s) for s in states], np.arange(3), np.arange(3))
+        agent.memory.update(ids, np.array([3.0, 9.0, lowest]))
+        assert agent.predict(here)[0] == agent.predict(here, deterministic=True)[0] == chosen
+        assert agent.explain(here).action == chosen
+
+
+def test_how_it_plays_does_not_change_what_it_learns() -> None:
+    known, greedy = (
+        nait.NAIT(nait.make_atari("Freeway"), seed=0, play=play).learn(600) for play in ("known", "greedy")
+    )
+    same_memory(known, greedy)
+
+
 @pytest.mark.parametrize(("index", "unit"), [("native", 1 / 16), ("hnswlib", 1.0)])
 def test_explain_shows_the_moments_behind_each_value(index: str, unit: float) -> None:
     env = nait.make_atari("Breakout", full_action_space=False)
