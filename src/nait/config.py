@@ -65,7 +65,7 @@ class Config:
     )
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
     ef_construction: int = hyper(200, "efc", "candidates while inserting")
-    ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.48 of it")
+    ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.4 of it")
 
     # Open points
     trace_end: str = hyper(

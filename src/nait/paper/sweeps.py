@@ -8,6 +8,7 @@ from typing import Any
 
 from nait.experiments.plan import HYPERPARAMETERS
 from nait.experiments.suites import atari100k
+from nait.native_memory import EF_SEARCH_SHARE, LINKS_SHARE
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import Sweep, distributions, picture, score_against_speed
 from nait.paper.suite import Outcome, Size, Variant, about, run_variants
@@ -83,8 +84,8 @@ def ef(request: Request) -> Page:
 
 
 NATIVE = (
-    "The native index is measured. It takes 0.4 of M for its links and 0.48 of efs for its candidates; the values here "
-    "are those given to it."
+    f"The native index is measured. It takes {LINKS_SHARE} of M for its links and {EF_SEARCH_SHARE} of efs for its "
+    "candidates; the values here are those given to it."
 )
 
 
