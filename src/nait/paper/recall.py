@@ -100,8 +100,8 @@ def make(request: Request) -> Page:
     texts = [
         f"{plan.frames:,} states of a random player with F = {SIDE * SIDE}, and {plan.queries:,} states that follow "
         f"them, in the order of play and not among the stored: the share of their {K} nearest that are found. M = 40. "
-        f"Both indexes are given the same M, efc and efs; the native one takes {LINKS_SHARE} of M and {EF_SEARCH_SHARE} "
-        "of efs.",
+        "Both indexes are given the same M, efc and efs; the native one takes "
+        f"{LINKS_SHARE} of M and {EF_SEARCH_SHARE} of efs.",
         f"Measured on: {provenance.cpu_model()}. The time is the processor's, with the call from Python.",
     ]
     table = _table(found, plan)
