@@ -33,6 +33,7 @@ MFEC: dict[str, Any] = {
     "tie_break": "uniform",
     "thin_value": "infinite",
     "trace_end": "episode",
+    "play": "greedy",
 }
 
 
