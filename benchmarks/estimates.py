@@ -63,7 +63,7 @@ def play(game: str, steps: int, seed: int) -> Play:
 
 
 def tricubic(squared: Doubles, bandwidth: Doubles) -> Doubles:
-    weights: Doubles = np.clip(1 - np.clip(squared / bandwidth, 0, 1) ** 1.5, 0, 1) ** 3
+    weights: Doubles = np.clip(1 - np.clip(squared / np.maximum(bandwidth, 1e-9), 0, 1) ** 1.5, 0, 1) ** 3
     return weights
 
 
