@@ -74,6 +74,13 @@ def test_eval_is_repeatable(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert answers[0] == answers[1]
 
 
+def test_eval_can_play_otherwise_than_the_run_says(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for given, expected in (([], "known"), (["--play", "greedy"], "greedy")):
+        assert main(["eval", str(run), "--episodes", "1", "--json", "--quiet", *given]) == 0
+        assert json.loads(capsys.readouterr().out)["play"] == expected
+        assert json.loads((run / "eval.json").read_text())["play"] == expected
+
+
 def test_games_lists_57_and_26(capsys: pytest.CaptureFixture[str]) -> None:
     for suite, count in (("atari57", 57), ("atari100k", 26)):
         assert main(["games", "--suite", suite, "--json"]) == 0

@@ -97,6 +97,7 @@ def _parser() -> Parser:
     )
     evaluation.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
     evaluation.add_argument("--episodes", type=int, default=50, help="(default: 50)")
+    _add_play(evaluation)
     evaluation.add_argument("--video", type=Path, metavar="FILE", help="also film one episode: .mp4 or .gif")
     evaluation.add_argument("--quiet", action="store_true", help="no progress bar")
     evaluation.add_argument("--json", action="store_true", help="print the result as one JSON object")
@@ -111,6 +112,7 @@ def _parser() -> Parser:
     why.add_argument("run", metavar="RUN", type=Path, help="a run's folder")
     why.add_argument("--step", type=int, default=100, help="the moment, in steps of a fresh episode (default: 100)")
     why.add_argument("--seed", type=int, default=0, help="of the episode (default: 0)")
+    _add_play(why)
     why.add_argument("--out", type=Path, default=Path("why.png"), help="a .png, .svg or .pdf (default: why.png)")
     why.add_argument("--json", action="store_true", help="print the decision as one JSON object, without a picture")
 
@@ -219,6 +221,13 @@ def _command(
     return parser
 
 
+def _add_play(parser: argparse.ArgumentParser) -> None:
+    choices = Config.__dataclass_fields__["play"].metadata["choices"]
+    parser.add_argument(
+        "--play", choices=choices, help="in states met before (default: the run's, see `nait train -h`)"
+    )
+
+
 def _add_hyperparameters(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("hyperparameters (the paper's symbol in brackets)")
     for entry in fields(Config):
@@ -316,10 +325,17 @@ def _train(options: argparse.Namespace) -> int:
     return 0
 
 
+def _open(options: argparse.Namespace) -> tuple[RunSettings, nait.NAIT]:
+    settings, agent = open_run(options.run)
+    if options.play is not None:
+        agent.config = replace(agent.config, play=options.play)
+    return settings, agent
+
+
 def _eval(options: argparse.Namespace) -> int:
     if options.video is not None:
         check_video_path(options.video)
-    settings, agent = open_run(options.run)
+    settings, agent = _open(options)
     result = _evaluate(agent, settings, options.episodes, options.quiet)
     write_json(options.run / "eval.json", result)
     if options.video is not None:
@@ -339,7 +355,7 @@ def _explain(options: argparse.Namespace) -> int:
         raise NaitError(f"--step must be at least 0, not {options.step}")
     from nait.report import explanation  # draws with matplotlib, whose import takes longer than most commands
 
-    settings, agent = open_run(options.run)
+    settings, agent = _open(options)
     env = make_env(settings.env, render=True, **settings.env_options)
     decision, screen = explanation.explain_moment(agent, env, options.step, options.seed)
     if options.json:

@@ -288,7 +288,7 @@ def _seconds_at(folder: Path, step: int) -> float:
 def evaluate(
     agent: NAIT, settings: RunSettings, episodes: int, on_episode: Callable[[int, float], None] | None = None
 ) -> dict[str, Any]:
-    """Score after training: fresh episodes under the training's own policy, without learning.
+    """Score after training: fresh episodes, played by `config.play` and without learning.
 
     It rests on the memory, the seed and the step count alone, whatever was evaluated before, and leaves
     no mark on the agent.
@@ -310,6 +310,7 @@ def evaluate(
         "env": settings.env,
         "seed": settings.seed,
         "steps": agent.num_timesteps,
+        "play": agent.config.play,
         "episodes": episodes,
         "score": float(np.mean(scores)),
         "std": float(np.std(scores)),
