@@ -45,7 +45,7 @@ def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None, *, k
 
 
 def keep_known(values: list[float], exact: list[int]) -> list[float]:
-    """Rule out the actions that are new to this very state, unless each of them promises more than any known one.
+    """Rule out the actions that are new to this very state, unless none of them promises less than the best known one.
 
     What was lived through is certain, while the highest of many estimates is too high more often than not. So a way
     that turned out well is left only where all else looks better.
