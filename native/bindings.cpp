@@ -212,7 +212,8 @@ NB_MODULE(_core, m) {
         .def(
             "lookup",
             [](Memory& self, In<std::int32_t, nb::ndim<1>> state, Out<double> q, Out<double> distance,
-               Out<std::int64_t> exact, bool playing, bool search_thin) {
+               Out<std::int64_t> exact, std::size_t reach, bool playing, bool search_thin) {
+                expect(reach >= 1 && reach <= 1u << 20, "reach must lie between 1 and 2^20");
                 expect_length(state, self.layout().dim, "state");
                 expect_states(state.data(), state.size());
                 for (const std::size_t n : {q.size(), distance.size(), exact.size()})
@@ -220,20 +221,19 @@ NB_MODULE(_core, m) {
                 std::vector<std::int32_t> kept(self.layout().dim);
                 {
                     const nb::gil_scoped_release release;
-                    self.lookup(state.data(), playing, search_thin, kept.data(), q.data(), distance.data(),
-                                exact.data());
+                    self.lookup(state.data(), reach * self.settings().k, playing, search_thin, kept.data(), q.data(),
+                                distance.data(), exact.data());
                 }
                 const std::size_t n = kept.size();
                 return make_array(std::move(kept), {n});
             },
             "state"_a.noconvert(), "q"_a.noconvert(), "distance"_a.noconvert(), "exact"_a.noconvert(), nb::kw_only(),
-            "playing"_a = false, "search_thin"_a = false,
+            "reach"_a = 1, "playing"_a = false, "search_thin"_a = false,
             "Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action. Returns "
             "the\n"
             "state as a memory keeps it; two states with the same one are the same state.\n\n"
-            "playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there "
-            "are\n"
-            "fewer than k.")
+            "reach: take so many times k neighbours, or all if there are fewer. playing: leave the sequence of training\n"
+            "lookups as it is. search_thin: find neighbours also where there are fewer than k.")
         .def(
             "find",
             [](Memory& self, std::int64_t action, In<std::int32_t, nb::ndim<1>> state) {

@@ -82,11 +82,9 @@ class Memory {
           layout_(settings.dim, settings.links),
           planes_(Nodes::planes(layout_)),
           order_(settings.dim),
-          width_(width_of(settings)),
+          reach_(reach_of(settings, settings.k)),
           query_(layout_),
-          incoming_(layout_),
-          weights_(settings.k),
-          values_(settings.k) {
+          incoming_(layout_) {
         for (std::size_t a = 0; a < settings.n_actions; ++a)
             actions_.emplace_back(layout_, planes_, distances_, settings.ef_construction);
         std::iota(order_.begin(), order_.end(), std::uint16_t{0});
@@ -96,12 +94,13 @@ class Memory {
     const Settings& settings() const { return settings_; }
     const Layout& layout() const { return layout_; }
 
-    // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action, and s as it is kept. Actions
-    // with fewer than k entries, whose value is 0, are searched only if asked to or if the tie-break needs their
-    // distances.
-    void lookup(const std::int32_t* state, bool playing, bool search_thin, std::int32_t* kept, double* q,
-                double* distance, std::int64_t* exact) {
+    // Q(s, a), the tie-break distance and the slot of s (-1: not in M_a) for every action, and s as it is kept, by the
+    // `wanted` nearest, k or more of them. Actions with fewer than k entries, whose value is 0, are searched only if asked
+    // to or if the tie-break needs their distances.
+    void lookup(const std::int32_t* state, std::size_t wanted, bool playing, bool search_thin, std::int32_t* kept,
+                double* q, double* distance, std::int64_t* exact) {
         const std::lock_guard<std::mutex> lock(mutex_);
+        reach_ = reach_of(settings_, wanted);
         pack(layout_, order_, state, query_);
         unpack(layout_, order_, query_.packed(), kept);
         looked_up_ = true;
@@ -135,7 +134,7 @@ class Memory {
             }
             memory.found.clear();
             if (search_thin || graph.nodes.size() >= settings_.k) nearest(memory, graph.nodes.size(), memory.found);
-            const std::size_t n = std::min(settings_.k, memory.found.size());
+            const std::size_t n = std::min(wanted, memory.found.size());
             memory.neighbours.assign(memory.found.begin(), memory.found.begin() + static_cast<std::ptrdiff_t>(n));
             seeds.clear();
             for (const Neighbour& n : memory.neighbours) seeds.push_back(n.slot);
@@ -153,6 +152,7 @@ class Memory {
         if (memory.frozen_size < settings_.k) return 0.0;
         // What the lookup found is often enough; else entries of this trace have crowded it.
         if (!frozen_of(memory.found, memory.frozen_size)) {
+            reach_ = reach_of(settings_, settings_.k);
             nearest(memory, memory.frozen_size, frozen_found_);
             frozen_of(frozen_found_, memory.frozen_size);
         }
@@ -301,19 +301,26 @@ class Memory {
         settled_ = true;
     }
 
-    // As many as the search keeps, but no more than half as many again as are wanted: the coarse order is nearly the
-    // exact one.
-    static std::size_t width_of(const Settings& settings) {
-        const std::size_t k = settings.k, spare = settings.ef_search > k ? settings.ef_search - k : 0;
-        return k + std::max(std::min(spare, k / 2), std::size_t{8});
+    // How far a search goes: how many neighbours are wanted, how many are measured exactly to find them, and how many
+    // candidates it keeps.
+    struct Reach {
+        std::size_t wanted, width, ef;
+    };
+
+    // Measured are as many as the search keeps, but no more than half as many again as are wanted: the coarse order is
+    // nearly the exact one.
+    static Reach reach_of(const Settings& settings, std::size_t wanted) {
+        const std::size_t spare = settings.ef_search > wanted ? settings.ef_search - wanted : 0;
+        const std::size_t width = wanted + std::max(std::min(spare, wanted / 2), std::size_t{8});
+        return {wanted, width, std::max(settings.ef_search, width)};
     }
 
-    // The width_ nearest of the first `limit` slots to query_: the nearest of them all in a small memory, else the best
-    // that the graph leads to by coarse distance, in the order of the exact one.
+    // The nearest of the first `limit` slots to query_, as far as reach_ goes: of them all in a small memory, else of the
+    // best that the graph leads to by coarse distance, in the order of the exact one.
     void nearest(ActionMemory& memory, std::size_t limit, std::vector<Neighbour>& out) {
         Graph& graph = memory.graph;
         const std::size_t added = graph.nodes.size() - limit;
-        const std::size_t ef = std::max(settings_.ef_search, width_);
+        const std::size_t ef = reach_.ef;
         out.clear();
         if (settled_ && graph.nodes.size() >= settings_.flat_below) {
             // Entries beyond the limit crowd the pool, which is widened for them. Where they leave too few of the
@@ -322,15 +329,15 @@ class Memory {
             graph.search(query_, wide, wide, cursor(memory).seeds, Graph::kProbes, cursor(memory).probed, work_);
             take(graph, limit, out);
         }
-        if (out.size() < std::min(settings_.k, limit)) scan(graph, limit, out);
+        if (out.size() < std::min(reach_.wanted, limit)) scan(graph, limit, out);
     }
 
     // The nearest of the pool that lie below `limit`, in the order of the exact distance.
     void take(const Graph& graph, std::size_t limit, std::vector<Neighbour>& out) {
         std::size_t n = 0;
-        records_.resize(std::max(records_.size(), width_));
-        work_.slots.resize(std::max(work_.slots.size(), width_));
-        for (std::size_t i = 0; i < work_.pool.size() && n < width_; ++i) {
+        records_.resize(std::max(records_.size(), reach_.width));
+        work_.slots.resize(std::max(work_.slots.size(), reach_.width));
+        for (std::size_t i = 0; i < work_.pool.size() && n < reach_.width; ++i) {
             const Slot slot = key_slot(work_.pool[i]);
             if (slot >= limit) continue;
             work_.slots[n] = slot;
@@ -361,16 +368,16 @@ class Memory {
             for (std::size_t i = 0; i < n; ++i) records[i] = graph.nodes.record(start + i);
             distances_.fine(query_, layout_, records, n, squared);
             for (std::size_t i = 0; i < n; ++i) out.push_back({squared[i], static_cast<Slot>(start + i)});
-            if (out.size() >= 4 * width_ + kBatch) keep_nearest(out);
+            if (out.size() >= 4 * reach_.width + kBatch) keep_nearest(out);
         }
         keep_nearest(out);
         std::sort(out.begin(), out.end(), before);
     }
 
     void keep_nearest(std::vector<Neighbour>& found) const {
-        if (found.size() <= width_) return;
-        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(width_), found.end(), before);
-        found.resize(width_);
+        if (found.size() <= reach_.width) return;
+        std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(reach_.width), found.end(), before);
+        found.resize(reach_.width);
     }
 
     // The first k of `found` that are in M'_a, into frozen_neighbours_; whether there are as many.
@@ -390,6 +397,8 @@ class Memory {
         if (neighbours.size() < settings_.k) return 0.0;
         const std::size_t n = neighbours.size();
         squared_.resize(std::max(squared_.size(), n));
+        weights_.resize(std::max(weights_.size(), n));
+        values_.resize(std::max(values_.size(), n));
         for (std::size_t i = 0; i < n; ++i) {
             squared_[i] = neighbours[i].squared;
             values_[i] = value(neighbours[i].slot);
@@ -402,9 +411,10 @@ class Memory {
         std::int64_t sum = 0;
         for (const Neighbour& n : neighbours) sum += n.squared;
         const std::size_t n = neighbours.size();
-        if (n >= settings_.k || settings_.thin == Thin::letter)
+        if (n < settings_.k && settings_.thin == Thin::letter)
             return static_cast<double>(sum) / static_cast<double>(settings_.k);
-        if (settings_.thin == Thin::infinite || n == 0) return std::numeric_limits<double>::infinity();
+        if (n < settings_.k && (settings_.thin == Thin::infinite || n == 0))
+            return std::numeric_limits<double>::infinity();
         return static_cast<double>(sum) / static_cast<double>(n);
     }
 
@@ -421,7 +431,7 @@ class Memory {
     Distances distances_;
     Order order_;
     bool settled_ = false;
-    std::size_t width_;  // how many are measured exactly to find the k nearest
+    Reach reach_;  // of the searches at hand
     std::vector<ActionMemory> actions_;
     Query query_, incoming_;
     bool looked_up_ = false, playing_ = false, backwards_ = false;

@@ -23,13 +23,13 @@ class Memory:
 
     def __init__(self, n_actions: int, dim: int, *, k: int = 64, M: int = 16, ef_construction: int = 100, ef_search: int = 80, flat_below: int = 400, settle: int = 2048, kernel: str = 'tricubic', thin: str = 'infinite') -> None: ...
 
-    def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, playing: bool = False, search_thin: bool = False) -> NDArray[numpy.int32]:
+    def lookup(self, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], distance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], exact: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu')], *, reach: int = 1, playing: bool = False, search_thin: bool = False) -> NDArray[numpy.int32]:
         """
         Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action. Returns the
         state as a memory keeps it; two states with the same one are the same state.
 
-        playing: leave the sequence of training lookups as it is. search_thin: find neighbours also where there are
-        fewer than k.
+        reach: take so many times k neighbours, or all if there are fewer. playing: leave the sequence of training
+        lookups as it is. search_thin: find neighbours also where there are fewer than k.
         """
 
     def find(self, action: int, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:

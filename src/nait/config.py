@@ -14,7 +14,7 @@ from nait.errors import NaitError
 
 Epsilon = float | tuple[float, float, int]
 
-BEFORE = {"epsilon_hold": 1, "play": "greedy"}
+BEFORE = {"epsilon_hold": 1, "play": "greedy", "play_reach": 1}
 """What the agent did before there was an option, where that is not the default: for files that do not name it."""
 
 
@@ -92,6 +92,11 @@ class Config:
         "more (known), or that of the highest value, as while learning (greedy, the paper's)",
         ("known", "greedy"),
     )
+    play_reach: int = hyper(
+        2,
+        "",
+        "an estimate without learning takes so many times k neighbours; 1 is the paper's",
+    )
     thin_value: str = hyper(
         "infinite",
         "",
@@ -131,6 +136,7 @@ class Config:
             "ef_construction",
             "ef_search",
             "epsilon_hold",
+            "play_reach",
             "frame_stack",
         ):
             value = getattr(self, name)

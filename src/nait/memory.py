@@ -81,10 +81,11 @@ class Memory:
     def lookup(self, state: State, *, playing: bool = False, search_thin: bool = False) -> Lookup:
         """Q(s, a) and the tie-break distances of every action.
 
-        :param playing: whether this lookup is none of the training's
+        :param playing: whether this lookup is none of the training's; it then takes `play_reach` times k neighbours
         :param search_thin: also find the neighbours of actions with fewer than k entries
         """
         k = self._config.k
+        wanted = k * self._config.play_reach if playing else k
         key = hash_of(state)
         q = np.full(self.n_actions, 0.0 if self._config.thin_value == "zero" else np.inf)
         distance = np.full(self.n_actions, np.inf)
@@ -93,22 +94,22 @@ class Memory:
             exact[self._actions[i]] = i
         search_thin = search_thin or self._config.thin_distance != "infinite"
         neighbours: dict[int, tuple[Ids, Distances]] = {}
-        full: list[int] = []
+        alike: dict[int, list[int]] = {}  # actions by the number of their neighbours: wanted, or all that they have
         for action, index in enumerate(self._indexes):
             if exact[action] != ABSENT:
                 q[action] = self._values[exact[action]]
                 distance[action] = 0.0
             elif len(index) >= k:
-                neighbours[action] = index.search(state, k)
-                full.append(action)
+                neighbours[action] = index.search(state, wanted)
+                alike.setdefault(len(neighbours[action][0]), []).append(action)
             elif search_thin:
                 neighbours[action] = index.search(state, k)
                 distance[action] = self._thin_distance(neighbours[action][1])
-        if full:
-            squared = np.stack([neighbours[action][1] for action in full])
-            values = self._values[np.stack([neighbours[action][0] for action in full])]
-            q[full] = self._weighted_mean(squared, values)
-            distance[full] = squared.mean(axis=1)
+        for actions in alike.values():
+            squared = np.stack([neighbours[action][1] for action in actions])
+            values = self._values[np.stack([neighbours[action][0] for action in actions])]
+            q[actions] = self._weighted_mean(squared, values)
+            distance[actions] = squared.mean(axis=1)
         return Lookup(state, key, q, distance, exact, neighbours)
 
     def find(self, state: State, key: int, action: int) -> int:

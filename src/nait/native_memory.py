@@ -74,12 +74,14 @@ class NativeMemory:
     def lookup(self, state: State, *, playing: bool = False, search_thin: bool = False) -> Lookup:
         """Q(s, a) and the tie-break distances of every action.
 
-        :param playing: whether this lookup is none of the training's, whose next search begins where its last one ended
+        :param playing: whether this lookup is none of the training's, whose next search begins where its last one
+            ended; it then takes `play_reach` times k neighbours
         :param search_thin: also find the neighbours of actions with fewer than k entries
         """
         q, distance = np.empty(self.n_actions), np.empty(self.n_actions)
         exact = np.empty(self.n_actions, dtype=np.int64)
-        state = self._core.lookup(state, q, distance, exact, playing=playing, search_thin=search_thin)
+        reach = self._config.play_reach if playing else 1
+        state = self._core.lookup(state, q, distance, exact, reach=reach, playing=playing, search_thin=search_thin)
         distance *= self._unit * self._unit
         if self._thin:
             self._prefer_thin(q, exact)
