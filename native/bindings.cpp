@@ -282,7 +282,7 @@ NB_MODULE(_core, m) {
         .def(
             "write",
             [](Memory& self, In<std::int64_t, nb::ndim<1>> actions, In<std::int32_t, nb::ndim<2>> states,
-               In<double, nb::ndim<1>> targets, double alpha) {
+               In<double, nb::ndim<1>> targets, double alpha, std::optional<double> alpha_up) {
                 const std::size_t n = actions.size(), dim = self.layout().dim;
                 expect(states.shape(0) == n && states.shape(1) == dim,
                        "states must be one row an action, of the memory's dim");
@@ -294,16 +294,18 @@ NB_MODULE(_core, m) {
                     const nb::gil_scoped_release release;
                     for (std::size_t i = 0; i < n; ++i)
                         slots[i] = self.write(static_cast<std::size_t>(actions.data()[i]), states.data() + i * dim,
-                                              targets.data()[i], alpha);
+                                              targets.data()[i], {alpha, alpha_up.value_or(alpha)});
                 }
                 return make_array(std::move(slots), {n});
             },
             "actions"_a.noconvert(), "states"_a.noconvert(), "targets"_a.noconvert(), "alpha"_a,
-            "Algorithm 2: move known pairs towards their targets, insert the others. Returns the slots.")
+            "alpha_up"_a = nb::none(),
+            "Algorithm 2: move known pairs towards their targets, by alpha_up where these are higher than what is known, "
+            "insert\nthe others. Returns the slots.")
         .def(
             "update",
             [](Memory& self, In<std::int64_t, nb::ndim<1>> actions, In<std::int64_t, nb::ndim<1>> slots,
-               In<double, nb::ndim<1>> targets, double alpha) {
+               In<double, nb::ndim<1>> targets, double alpha, std::optional<double> alpha_up) {
                 const std::size_t n = actions.size();
                 expect_length(slots, n, "slots");
                 expect_length(targets, n, "targets");
@@ -315,10 +317,10 @@ NB_MODULE(_core, m) {
                 const nb::gil_scoped_release release;
                 for (std::size_t i = 0; i < n; ++i)
                     self.update(static_cast<std::size_t>(actions.data()[i]), static_cast<Slot>(slots.data()[i]),
-                                targets.data()[i], alpha);
+                                targets.data()[i], {alpha, alpha_up.value_or(alpha)});
             },
             "actions"_a.noconvert(), "slots"_a.noconvert(), "targets"_a.noconvert(), "alpha"_a,
-            "Algorithm 2 for pairs whose slots are known from write.")
+            "alpha_up"_a = nb::none(), "Algorithm 2 for pairs whose slots are known from write.")
         .def("freeze", &Memory::freeze, nb::call_guard<nb::gil_scoped_release>(),
              "M'_a <- M_a for all actions; costs what changed.")
         .def(

@@ -46,6 +46,11 @@ struct Neighbour {
     Slot slot;
 };
 
+// Learning rates of Algorithm 2 for pairs that M'_a holds: of a target below what is known, and of one above it.
+struct Rates {
+    double down, up;
+};
+
 // One action's M_a with its M'_a.
 struct ActionMemory {
     Graph graph;
@@ -65,11 +70,11 @@ struct ActionMemory {
         return old == frozen.end() ? graph.nodes.value(slot) : old->second;
     }
 
-    void update(Slot slot, double target, double alpha) {
+    void update(Slot slot, double target, Rates alpha) {
         double value = target;
         if (slot < frozen_size) {
             const double old = frozen.emplace(slot, graph.nodes.value(slot)).first->second;
-            value = old + alpha * (target - old);
+            value = old + (target > old ? alpha.up : alpha.down) * (target - old);
         }
         graph.nodes.set_value(slot, value);
     }
@@ -188,7 +193,7 @@ class Memory {
     }
 
     // Algorithm 2 for first visits of (s, a); s enters M_a if it is not there yet.
-    Slot write(std::size_t action, const std::int32_t* state, double target, double alpha) {
+    Slot write(std::size_t action, const std::int32_t* state, double target, Rates alpha) {
         const std::lock_guard<std::mutex> lock(mutex_);
         ActionMemory& memory = actions_[action];
         pack(layout_, order_, state, incoming_);
@@ -206,7 +211,7 @@ class Memory {
     }
 
     // Algorithm 2 for a pair whose slot is known.
-    void update(std::size_t action, Slot slot, double target, double alpha) {
+    void update(std::size_t action, Slot slot, double target, Rates alpha) {
         const std::lock_guard<std::mutex> lock(mutex_);
         actions_[action].update(slot, target, alpha);
     }

@@ -52,7 +52,7 @@ def test_intertrace_writes_while_the_episode_runs_and_monte_carlo_does_not() -> 
     assert 60 <= sizes["intertrace", "delayed"] <= 69  # each pair 51 steps after its visit
 
 
-def test_maximum_keeps_the_best_return_of_a_pair() -> None:
+def test_rates_of_0_and_1_keep_the_best_return_of_a_pair() -> None:
     """One state whose only action ends the episode with rewards 2, 5, 3: the memory holds 2, 5, 5."""
 
     class One(gymnasium.Env[NDArray[np.float32], int]):
@@ -66,7 +66,7 @@ def test_maximum_keeps_the_best_return_of_a_pair() -> None:
         def step(self, action: int) -> Any:
             return np.array([1.0], dtype=np.float32), next(self.rewards), True, False, {}
 
-    agent = nait.NAIT(One(), update="maximum", seed=0)
+    agent = nait.NAIT(One(), update="monte_carlo", alpha=0.0, alpha_up=1.0, seed=0)
     held = []
     for _ in range(3):
         agent.learn(1)
@@ -74,8 +74,9 @@ def test_maximum_keeps_the_best_return_of_a_pair() -> None:
     assert held == [2.0, 5.0, 5.0]
 
 
-def test_maximum_writes_at_the_end_of_a_trace_and_never_lowers_a_value() -> None:
-    agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, update="maximum", trace_end="episode", epsilon=1.0)
+def test_rates_of_0_and_1_never_lower_a_value() -> None:
+    options: dict[str, Any] = {"update": "monte_carlo", "alpha": 0.0, "alpha_up": 1.0, "index": "flat"}
+    agent = nait.NAIT(nait.make_atari("MsPacman"), seed=0, trace_end="episode", epsilon=1.0, **options)
     agent.learn(120)
     assert len(agent.memory) == 0
     agent.learn(5000, callback=lambda locals_, _: len(locals_["self"].episode_scores) < 2)
@@ -101,7 +102,7 @@ def test_one_step_reads_as_algorithm_1() -> None:
             self.at += 1
             return np.array([self.at / 10], dtype=np.float32), float(self.at), self.at == 3, False, {}
 
-    agent = nait.NAIT(Two(), seed=0, gamma=0.5, alpha=0.5, k=1, update_every=1, index="flat")
+    agent = nait.NAIT(Two(), seed=0, gamma=0.5, alpha=0.5, alpha_up=0.5, k=1, update_every=1, index="flat")
 
     def values() -> list[float]:
         return [float(agent.memory.lookup(np.array([i / 10], dtype=np.float32)).q[0]) for i in range(3)]
@@ -168,7 +169,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"kernel": "gaussian"},
         {"tie_break": "uniform"},
         {"update": "monte_carlo"},
-        {"update": "maximum"},
+        {"alpha": 0.0, "alpha_up": 1.0},
         {"index": "flat"},
         {"index": "kdtree"},
         {"index": "hnswlib"},
@@ -265,7 +266,7 @@ def test_explain_shows_the_moments_behind_each_value(index: str, unit: float) ->
     assert decision.actions[decision.action].value == best
     asked = agent.representation(observation)
     for action in decision.actions:
-        assert len(action.neighbours) == (1 if action.exact else 8)
+        assert len(action.neighbours) == (1 if action.exact else 2 * 8)  # twice as many as while learning
         assert sum(n.weight for n in action.neighbours) == pytest.approx(1)
         assert sum(n.weight * n.value for n in action.neighbours) == pytest.approx(action.value, abs=1e-6)
         for n in action.neighbours:

@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "b8832c7081bbb43ce84b896263ad2a10768c9cd9d5e1c0c7895987aebabcb0e7",
-    ("Freeway", 5000): "4b00207a15541b79ae992426b13810b5559fa5b795ad23058ef46ef9780e946d",
+    ("MsPacman", 2000): "131b1ab2640efe74e68ff407e6f4700d4324bc26ad6e5ecfbc2b78358a7bd504",
+    ("Freeway", 5000): "7850002544617d429439a8747cc37494786d9cabf68bca958cd1280f8b969a64",
 }
 
 

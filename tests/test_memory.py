@@ -21,10 +21,10 @@ State = tuple[float, ...]
 class PlainMemory:
     """Eq. 4 and Algorithm 2 as the paper writes them: dictionaries, a real copy for M', one pair at a time."""
 
-    def __init__(self, n_actions: int, k: int, alpha: float) -> None:
+    def __init__(self, n_actions: int, k: int, alpha: float, alpha_up: float) -> None:
         self.m: list[dict[State, float]] = [{} for _ in range(n_actions)]
         self.frozen = copy.deepcopy(self.m)
-        self.k, self.alpha = k, alpha
+        self.k, self.alpha, self.alpha_up = k, alpha, alpha_up
 
     def freeze(self) -> None:
         self.frozen = copy.deepcopy(self.m)
@@ -33,21 +33,21 @@ class PlainMemory:
         for (s, a), target in zip(pairs, targets, strict=True):
             if s in self.frozen[a]:
                 old = self.frozen[a][s]
-                self.m[a][s] = old + self.alpha * (target - old)
+                self.m[a][s] = old + (self.alpha_up if target > old else self.alpha) * (target - old)
             else:
                 self.m[a][s] = target
 
-    def neighbours(self, m: dict[State, float], s: State) -> list[tuple[float, float]]:
+    def neighbours(self, m: dict[State, float], s: State, reach: int = 1) -> list[tuple[float, float]]:
         pairs = [(sum((x - y) ** 2 for x, y in zip(s, other, strict=True)), v) for other, v in m.items()]
-        return sorted(pairs, key=lambda pair: pair[0])[: self.k]
+        return sorted(pairs, key=lambda pair: pair[0])[: reach * self.k]
 
-    def q(self, s: State, a: int, frozen: bool = False) -> float:
+    def q(self, s: State, a: int, frozen: bool = False, reach: int = 1) -> float:
         m = (self.frozen if frozen else self.m)[a]
         if s in m:
             return m[s]
         if len(m) < self.k:
             return 0.0
-        near = self.neighbours(m, s)
+        near = self.neighbours(m, s, reach)
         farthest = max(d for d, _ in near) ** 0.5
         weights = [(1 - (d**0.5 / farthest) ** 3) ** 3 if farthest else 1.0 for d, _ in near]
         if sum(weights) == 0:
@@ -92,8 +92,8 @@ operation = st.one_of(
     thin=st.sampled_from(["infinite", "mean", "letter"]),
 )
 def test_memory_equals_the_papers_equations(operations: list[Any], queries: list[State], thin: str) -> None:
-    memory = Memory(2, 2, Config(k=3, alpha=0.25, index="flat", thin_value="zero", thin_distance=thin))
-    plain = PlainMemory(2, 3, 0.25)
+    memory = Memory(2, 2, Config(k=3, alpha=0.25, alpha_up=0.5, index="flat", thin_value="zero", thin_distance=thin))
+    plain = PlainMemory(2, 3, 0.25, 0.5)
     for name, given_pairs in operations:
         if name == "freeze":
             memory.freeze()
@@ -117,7 +117,7 @@ def test_memory_equals_the_papers_equations(operations: list[Any], queries: list
 def test_q_on_real_states_equals_the_plain_equations(index: str, stacks: NDArray[np.uint8]) -> None:
     dct = DCT((4, 84, 84), 17)
     rng = np.random.default_rng(0)
-    memory, plain = Memory(3, 289, Config(k=16, index=index)), PlainMemory(3, 16, 0.1)
+    memory, plain = Memory(3, 289, Config(k=16, index=index)), PlainMemory(3, 16, 0.1, Config().alpha_up)
     played = [(tuple(dct(stack).tolist()), int(rng.integers(3))) for stack in stacks[:280]]
     pairs = list(dict.fromkeys(played))
     targets = rng.normal(size=len(pairs)).tolist()
@@ -154,8 +154,8 @@ def test_fewer_than_k_states_can_be_worth_nothing_and_infinitely_new() -> None:
     assert memory.lookup(np.array([1.0], dtype=np.float32)).q[0] == 7.0
 
 
-def test_the_maximum_update_keeps_the_larger_value_and_sets_new_ones() -> None:
-    memory = Memory(1, 1, Config(k=1, alpha=0.5, index="flat", update="maximum"))
+def test_rates_of_0_and_1_keep_the_larger_value_and_set_new_ones() -> None:
+    memory = Memory(1, 1, Config(k=1, alpha=0.0, alpha_up=1.0, index="flat"))
     pairs: list[tuple[State, int]] = [((0.0,), 0), ((1.0,), 0)]
     write(memory, pairs, [2.0, -3.0])
     memory.freeze()
@@ -164,7 +164,7 @@ def test_the_maximum_update_keeps_the_larger_value_and_sets_new_ones() -> None:
 
 
 def test_freezing_touches_only_what_has_changed() -> None:
-    memory = Memory(1, 1, Config(k=1, alpha=0.5, index="flat"))
+    memory = Memory(1, 1, Config(k=1, alpha=0.5, alpha_up=0.5, index="flat"))
     write(memory, [((float(i),), 0) for i in range(5000)], [1.0] * 5000)  # past capacity 1000, thrice doubled
     memory.freeze()
     write(memory, [((3.0,), 0), ((4.0,), 0)], [9.0, 9.0])

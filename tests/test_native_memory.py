@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,8 +11,7 @@ from numpy.typing import NDArray
 from nait.config import Config
 from nait.errors import NaitError
 from nait.memory import ABSENT, Memory, hash_of
-from nait.native_memory import NativeMemory, make_memory
-from nait.representation import make_representation
+from nait.native_memory import NativeMemory
 
 ACTIONS, DIM = 3, 24
 
@@ -31,18 +32,13 @@ def write(memory: Memory | NativeMemory, states: NDArray[np.int32], actions: lis
     memory.update(np.array(list(last)), np.array(list(last.values())))
 
 
-def test_the_maximum_update_is_the_plain_memorys() -> None:
-    representation = make_representation("dct", (4, 84, 84), True, 289, np.random.default_rng(0), native=True)
-    assert isinstance(make_memory(2, representation, Config()), NativeMemory)
-    assert isinstance(make_memory(2, representation, Config(update="maximum")), Memory)
-
-
 @pytest.mark.parametrize("kernel", ["tricubic", "uniform", "inverse", "triweight", "gaussian"])
 @pytest.mark.parametrize("thin_distance", ["infinite", "mean", "letter"])
 @pytest.mark.parametrize("thin_value", ["zero", "infinite"])
 def test_the_native_memory_answers_as_the_plain_one(kernel: str, thin_distance: str, thin_value: str) -> None:
     rng = np.random.default_rng(0)
-    options = {"k": 8, "kernel": kernel, "thin_distance": thin_distance, "thin_value": thin_value}
+    options: dict[str, Any] = {"k": 8, "kernel": kernel, "thin_distance": thin_distance, "thin_value": thin_value}
+    options |= {"play_reach": 3, "alpha_up": 0.5}
     plain = Memory(ACTIONS, DIM, Config(index="flat", **options))
     native = NativeMemory(ACTIONS, DIM, 0.5, Config(**options))
     for _ in range(6):
@@ -59,6 +55,11 @@ def test_the_native_memory_answers_as_the_plain_one(kernel: str, thin_distance: 
             np.testing.assert_allclose(b.q, a.q, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(b.distance, a.distance * 0.25, rtol=1e-6)
             assert ((a.exact == ABSENT) == (b.exact == ABSENT)).all()
+            wide_a, wide_b = plain.lookup(state, playing=True), native.lookup(state, playing=True)
+            np.testing.assert_allclose(wide_b.q, wide_a.q, rtol=1e-9, atol=1e-9)
+            if max(plain.sizes()) >= 16 and not (a.exact != ABSENT).any():
+                assert (wide_a.q != a.q).any()  # it rests on more neighbours
+            a, b = plain.lookup(state, search_thin=True), native.lookup(state, search_thin=True)
             for action in range(ACTIONS):
                 assert native.frozen_q(b, action) == pytest.approx(plain.frozen_q(a, action), rel=1e-9, abs=1e-9)
                 if a.exact[action] == ABSENT:

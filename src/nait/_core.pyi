@@ -46,12 +46,13 @@ class Memory:
         Slots, squared distances, weights and values of the last lookup's neighbours, nearest first.
         """
 
-    def write(self, actions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], states: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float) -> NDArray[numpy.int64]:
+    def write(self, actions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], states: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float, alpha_up: float | None = None) -> NDArray[numpy.int64]:
         """
-        Algorithm 2: move known pairs towards their targets, insert the others. Returns the slots.
+        Algorithm 2: move known pairs towards their targets, by alpha_up where these are higher than what is known, insert
+        the others. Returns the slots.
         """
 
-    def update(self, actions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float) -> None:
+    def update(self, actions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], slots: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], alpha: float, alpha_up: float | None = None) -> None:
         """Algorithm 2 for pairs whose slots are known from write."""
 
     def freeze(self) -> None:

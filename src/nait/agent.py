@@ -115,7 +115,7 @@ class NAIT:
             self._frames.is_image,
             config.state_dim,
             np.random.default_rng(projection),
-            native=config.native,
+            native=config.index == "native",
         )
         self.memory = make_memory(self.n_actions, self.representation, config)
         self.trace = Trace(config.gamma, self.representation.dim, config.update_every, config.trace_decay)

@@ -53,14 +53,13 @@ class Config:
     update: str = hyper(
         "intertrace",
         "Q_IT",
-        "write targets while the episode runs, or Monte-Carlo returns at its end; maximum keeps the best return met",
-        ("intertrace", "monte_carlo", "maximum"),
+        "write targets while the episode runs, or Monte-Carlo returns at its end",
+        ("intertrace", "monte_carlo"),
     )
     index: str = hyper(
         "native",
         "L",
-        "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else, "
-        "and with update=maximum)",
+        "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else)",
         ("native", "hnswlib", "flat", "kdtree"),
     )
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
@@ -68,6 +67,12 @@ class Config:
     ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.4 of it")
 
     # Open points
+    alpha_up: float = hyper(
+        1.0,
+        "alpha",
+        "learning rate where the new return is above the value known: 1 takes it at once, since what was reached once can "
+        "be reached again; the paper has alpha for both",
+    )
     trace_end: str = hyper(
         "life",
         "H",
@@ -144,12 +149,10 @@ class Config:
                 raise NaitError(f"{name} must be a whole number of at least 1, not {value!r}")
         if self.M < 2:
             raise NaitError(f"M must be at least 2, not {self.M}")
-        for name in ("gamma", "trace_decay"):
+        for name in ("gamma", "alpha", "alpha_up", "trace_decay"):
             value = getattr(self, name)
             if not _is_number(value) or not 0 <= value <= 1:
                 raise NaitError(f"{name} must lie in [0, 1], not {value!r}")
-        if not _is_number(self.alpha) or not 0 < self.alpha <= 1:
-            raise NaitError(f"alpha must lie in (0, 1], not {self.alpha!r}")
         if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:
             raise NaitError(f"temperature must be a positive number, not {self.temperature!r}")
         for entry in fields(self):
@@ -163,11 +166,6 @@ class Config:
                 f"not {self.state_dim}"
             )
         object.__setattr__(self, "epsilon", _checked_epsilon(self.epsilon))
-
-    @property
-    def native(self) -> bool:
-        """Whether the C++ core may serve: it is asked for, and knows the update."""
-        return self.index == "native" and self.update != "maximum"
 
     def epsilon_at(self, step: int) -> float:
         """The chance of a random action at environment step `step`."""
@@ -183,7 +181,7 @@ class Config:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Config:
         """Read what `to_json` wrote."""
-        data = {**BEFORE, **data}
+        data = {**BEFORE, "alpha_up": data.get("alpha", 0.1), **data}
         known = {entry.name for entry in fields(cls)}
         if unknown := sorted(set(data) - known):
             raise NaitError(f"unknown hyperparameter {unknown[0]!r}: this version of nait has no such option")

@@ -179,16 +179,14 @@ class Memory:
     def update(self, ids: Ids, targets: Values) -> None:
         """Algorithm 2 for distinct entries: M <- M' + alpha (target - M') where M' has the pair, else target.
 
-        With `update="maximum"` a pair keeps the best it has had instead, M <- max(M', target), as in model-free
-        episodic control.
+        A target above what M' holds is followed by `alpha_up` instead; with alpha = 0 and alpha_up = 1 a pair keeps the
+        best it has had, max(M', target), as in model-free episodic control.
         """
         known = ids < self._frozen_count
         old, frozen = ids[known], self._frozen[ids[known]]
+        error = targets[known] - frozen
         self._values[ids] = targets
-        if self._config.update == "maximum":
-            self._values[old] = np.maximum(frozen, targets[known])
-        else:
-            self._values[old] = frozen + self._config.alpha * (targets[known] - frozen)
+        self._values[old] = frozen + np.where(error > 0, self._config.alpha_up, self._config.alpha) * error
         self._touched.append(old)
 
     # Saving

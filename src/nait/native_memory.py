@@ -139,7 +139,7 @@ class NativeMemory:
     def update(self, ids: Ids, targets: Values) -> None:
         """Algorithm 2 for distinct entries."""
         slots, actions = np.divmod(ids, self.n_actions)
-        self._core.update(actions, slots, targets, self._config.alpha)
+        self._core.update(actions, slots, targets, self._config.alpha, self._config.alpha_up)
 
     # Saving
 
@@ -178,6 +178,6 @@ class NativeMemory:
 
 def make_memory(n_actions: int, representation: Representation, config: Config) -> Memory | NativeMemory:
     """The memory that `config.index` asks for; the native one needs the native representation's integer states."""
-    if config.native and isinstance(representation, NativeDCT):
+    if config.index == "native" and isinstance(representation, NativeDCT):
         return NativeMemory(n_actions, representation.dim, representation.UNIT, config)
     return Memory(n_actions, representation.dim, config)

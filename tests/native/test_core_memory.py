@@ -30,8 +30,10 @@ class Looker:
         self.q, self.distance = np.empty(n_actions), np.empty(n_actions)
         self.exact = np.empty(n_actions, np.int64)
 
-    def __call__(self, state: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        self.memory.lookup(state, self.q, self.distance, self.exact, search_thin=True)
+    def __call__(
+        self, state: NDArray[np.int32], **options: Any
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        self.memory.lookup(state, self.q, self.distance, self.exact, search_thin=True, **options)
         return self.q.copy(), self.distance.copy(), self.exact.copy()
 
 
@@ -142,23 +144,24 @@ def test_random_writes_updates_freezes_and_lookups_equal_brute_force(seed: int, 
     flat_below, settle = 10**6 if flat else 0, int(rng.choice([0, 20, 60]))
     look = Looker(n_actions, dim, k=k, M=8, ef_search=400, ef_construction=400, flat_below=flat_below, settle=settle)
     twin = Twin(n_actions, k, graph_from=flat_below, settle=settle)
+    rates = (0.25, None) if rng.integers(2) else (0.25, 0.75)
     pairs: list[tuple[int, int]] = []
     for _ in range(int(rng.integers(5, 25))):
         move = rng.integers(4)
         if move == 0:
             n = int(rng.integers(1, 12))
             actions, states, targets = rng.integers(0, n_actions, n), states_of(rng, n, dim, 3), rng.normal(size=n)
-            slots = look.memory.write(actions, states, targets, 0.25)
+            slots = look.memory.write(actions, states, targets, *rates)
             for a, s, t, slot in zip(actions, states.astype(np.int64), targets, slots, strict=True):
-                assert slot == twin.write(a, s, t, 0.25)
+                assert slot == twin.write(a, s, t, *rates)
                 pairs.append((int(a), int(slot)))
         elif move == 1 and pairs:
             chosen = [pairs[i] for i in rng.integers(0, len(pairs), 5)]
             targets = rng.normal(size=5)
             actions, slots = (np.array(x, np.int64) for x in zip(*chosen, strict=True))
-            look.memory.update(actions, slots, targets, 0.25)
+            look.memory.update(actions, slots, targets, *rates)
             for (a, slot), t in zip(chosen, targets, strict=True):
-                twin.update(a, slot, t, 0.25)
+                twin.update(a, slot, t, *rates)
         elif move == 2:
             look.memory.freeze()
             twin.freeze()
@@ -168,6 +171,10 @@ def test_random_writes_updates_freezes_and_lookups_equal_brute_force(seed: int, 
             for a in range(n_actions):
                 assert (q[a], distance[a], exact[a]) == twin.lookup(a, state.astype(np.int64))
                 assert look.memory.frozen_q(a) == twin.frozen_q(a, state.astype(np.int64))
+            reach = int(rng.integers(2, 5))
+            q, distance, exact = look(state, reach=reach, playing=True)
+            for a in range(n_actions):
+                assert (q[a], distance[a], exact[a]) == twin.lookup(a, state.astype(np.int64), reach)
     assert list(look.memory.sizes()) == [len(v) for v in twin.values]
 
 

@@ -76,15 +76,16 @@ class Twin:
                 return slot
         return -1
 
-    def nearest(self, action: int, state: Ints, limit: int) -> list[tuple[int, int]]:
-        """(squared, slot) of the k nearest of the first `limit` slots."""
+    def nearest(self, action: int, state: Ints, limit: int, reach: int = 1) -> list[tuple[int, int]]:
+        """(squared, slot) of the `reach` times k nearest of the first `limit` slots."""
+        wanted = reach * self.k
         slots = list(range(min(limit, len(self.states[action]))))
         if len(self.states[action]) >= self.graph_from and sum(map(len, self.states)) >= self.settle:
-            width = self.k + max(self.k // 2, 8)
+            width = wanted + max(wanted // 2, 8)
             query = high(state)
             coarse = [float(np.float32(int(((high(s) - query) ** 2).sum()))) for s in self.states[action][:limit]]
             slots = sorted(slots, key=lambda i: (coarse[i], i))[:width]
-        return sorted((int(((self.states[action][i] - kept(state)) ** 2).sum()), i) for i in slots)[: self.k]
+        return sorted((int(((self.states[action][i] - kept(state)) ** 2).sum()), i) for i in slots)[:wanted]
 
     def estimate(self, near: list[tuple[int, int]], values: list[float]) -> float:
         if len(near) < self.k:
@@ -95,15 +96,15 @@ class Twin:
             weight += w
         return total / weight
 
-    def lookup(self, action: int, state: Ints) -> tuple[float, float, int]:
+    def lookup(self, action: int, state: Ints, reach: int = 1) -> tuple[float, float, int]:
         slot = self.find(action, state)
         if slot >= 0:
             return self.values[action][slot], 0.0, slot
-        near = self.nearest(action, state, len(self.states[action]))
+        near = self.nearest(action, state, len(self.states[action]), reach)
         total = float(sum(d for d, _ in near))
-        if len(near) >= self.k or self.thin == "letter":
+        if len(near) < self.k and self.thin == "letter":
             distance = total / self.k
-        elif self.thin == "infinite" or not near:
+        elif len(near) < self.k and (self.thin == "infinite" or not near):
             distance = np.inf
         else:
             distance = total / len(near)
@@ -115,19 +116,20 @@ class Twin:
             return self.frozen[action][slot]
         return self.estimate(self.nearest(action, state, len(self.frozen[action])), self.frozen[action])
 
-    def write(self, action: int, state: Ints, target: float, alpha: float) -> int:
+    def write(self, action: int, state: Ints, target: float, alpha: float, alpha_up: float | None = None) -> int:
         slot = self.find(action, state)
         if slot < 0:
             self.states[action].append(kept(state))
             self.values[action].append(target)
             return len(self.values[action]) - 1
-        self.update(action, slot, target, alpha)
+        self.update(action, slot, target, alpha, alpha_up)
         return slot
 
-    def update(self, action: int, slot: int, target: float, alpha: float) -> None:
+    def update(self, action: int, slot: int, target: float, alpha: float, alpha_up: float | None = None) -> None:
         if slot < len(self.frozen[action]):
             old = self.frozen[action][slot]
-            self.values[action][slot] = old + alpha * (target - old)
+            rate = alpha_up if alpha_up is not None and target > old else alpha
+            self.values[action][slot] = old + rate * (target - old)
         else:
             self.values[action][slot] = target
 

@@ -113,9 +113,10 @@ def test_mfec_is_a_configuration_of_the_same_parts(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(settings, "QUICK", TINY)
     path, _ = perform(registry.EXPERIMENTS["mfec"], request(tmp_path))
     (mfec,) = (record for record in store.read(tmp_path) if record.setting)
-    assert (mfec.config["k"], mfec.config["state_dim"], mfec.config["update"]) == (11, 64, "maximum")
+    assert (mfec.config["k"], mfec.config["state_dim"], mfec.config["update"]) == (11, 64, "monte_carlo")
+    assert (mfec.config["alpha"], mfec.config["alpha_up"]) == (0, 1)
     assert mfec.config["epsilon"] == 0.005
-    assert "update=maximum" in path.read_text()
+    assert "alpha=0.0, alpha_up=1.0" in path.read_text()
 
 
 def test_walltime_shows_every_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,11 +148,11 @@ def test_runs_in_common_are_done_once() -> None:
 
 
 def test_whole_frames_are_known_to_need_more_memory() -> None:
-    plain, sparse, frames, maximum = (
+    plain, sparse, frames = (
         resources.needed_memory(make_jobs(Suite("x", ("Pong",)), [0], [settings], steps=1000)[0])
-        for settings in ({}, {"representation": "sparse"}, {"representation": "identity"}, {"update": "maximum"})
+        for settings in ({}, {"representation": "sparse"}, {"representation": "identity"})
     )
-    assert plain < sparse == maximum < frames
+    assert plain < sparse < frames
     assert frames > 1000 * 4 * 84 * 84 * 4
 
 

@@ -26,7 +26,9 @@ MFEC: dict[str, Any] = {
     "state_dim": 64,
     "k": 11,
     "kernel": "uniform",
-    "update": "maximum",
+    "update": "monte_carlo",
+    "alpha": 0.0,
+    "alpha_up": 1.0,
     "gamma": 1.0,
     "epsilon": 0.005,
     "epsilon_hold": 1,
@@ -34,6 +36,7 @@ MFEC: dict[str, Any] = {
     "thin_value": "infinite",
     "trace_end": "episode",
     "play": "greedy",
+    "play_reach": 1,
 }
 
 
