@@ -49,7 +49,9 @@ ABLATIONS = (
     Ablation("tie-break", "uniform", {"tie_break": "uniform"}, 0.121, 125.3),
     Ablation("inter-trace update", "Monte-Carlo", {"update": "monte_carlo"}, 0.136, 141.2),
     Ablation("tricubic kernel", "mean", {"kernel": "uniform"}, 0.284, 161.4),
+    Ablation("better returns at once", "one rate", {"alpha_up": 0.1}, None, None),
     Ablation("known first in play", "greedy", {"play": "greedy"}, None, None),
+    Ablation("twice as many neighbours in play", "k", {"play_reach": 1}, None, None),
     Ablation("held random actions", "none", {"epsilon": 0.0}, None, None),
     Ablation("HNSW", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
 )
