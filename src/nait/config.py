@@ -70,8 +70,8 @@ class Config:
     alpha_up: float = hyper(
         1.0,
         "alpha",
-        "learning rate where the new return is above the value known: 1 takes it at once, since what was reached once can "
-        "be reached again; the paper has alpha for both",
+        "learning rate where the new return is above the value known: 1 takes it at once, since what was reached once "
+        "can be reached again; the paper has alpha for both",
     )
     trace_end: str = hyper(
         "life",
