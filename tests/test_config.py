@@ -38,6 +38,7 @@ def test_the_open_points_are_as_the_page_on_reproduction_says() -> None:
         ({"alpha": -0.1}, r"alpha must lie in \[0, 1\]"),
         ({"alpha_up": 2.0}, r"alpha_up must lie in \[0, 1\]"),
         ({"play_reach": 0}, "play_reach must be a whole number of at least 1"),
+        ({"play_reach": 1025}, "play_reach must be at most 1024"),
         ({"epsilon": 1.5}, "epsilon"),
         ({"epsilon": (1.0, 0.0, 0)}, "epsilon"),
         ({"M": 1}, "M must be at least 2"),
@@ -67,9 +68,11 @@ def test_epsilon_decays_linearly_and_stays() -> None:
 
 
 def test_a_file_older_than_an_option_means_what_it_meant() -> None:
-    data = Config(epsilon=0.5).to_json()
-    del data["epsilon_hold"], data["trace_decay"]
-    assert Config.from_json(data) == Config(epsilon=0.5, epsilon_hold=1)
+    data = Config(epsilon=0.5, alpha=0.3).to_json()
+    for name in ("epsilon_hold", "trace_decay", "play", "play_reach", "alpha_up"):
+        del data[name]
+    before = Config(epsilon=0.5, alpha=0.3, epsilon_hold=1, play="greedy", play_reach=1, alpha_up=0.3)
+    assert Config.from_json(data) == before
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.25, (1.0, 0.05, 5000), (0.01, 0.0, 80_000)])

@@ -17,6 +17,8 @@ Epsilon = float | tuple[float, float, int]
 BEFORE = {"epsilon_hold": 1, "play": "greedy", "play_reach": 1}
 """What the agent did before there was an option, where that is not the default: for files that do not name it."""
 
+LONGEST_REACH = 1024  # times k: far more than any memory has use for, and no overflow
+
 
 def hyper(default: Any, symbol: str, text: str, choices: tuple[str, ...] = ()) -> Any:
     """One hyperparameter: `symbol` is the paper's, "" where it has none; `choices` if it is a name."""
@@ -147,6 +149,8 @@ class Config:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise NaitError(f"{name} must be a whole number of at least 1, not {value!r}")
+        if self.play_reach > LONGEST_REACH:
+            raise NaitError(f"play_reach must be at most {LONGEST_REACH}, not {self.play_reach}")
         if self.M < 2:
             raise NaitError(f"M must be at least 2, not {self.M}")
         for name in ("gamma", "alpha", "alpha_up", "trace_decay"):
