@@ -226,21 +226,21 @@ def test_a_held_action_goes_on_after_loading_and_ends_with_the_episode(tmp_path:
 
 
 class Line(gymnasium.Env[NDArray[np.float32], int]):
-    """A number to look at and three actions."""
+    """A number to look at and four actions."""
 
     observation_space = Box(-1, 1, (1,), np.float32)
-    action_space = Discrete(3)
+    action_space = Discrete(4)
 
 
-@pytest.mark.parametrize(("lowest", "known"), [(2.0, 0), (4.0, 1)])
-def test_play_leaves_a_known_action_only_where_all_others_promise_more(lowest: float, known: int) -> None:
-    """In 0 the first action brought 3; near 0 the second brought 9 and the third `lowest`."""
+@pytest.mark.parametrize(("second", "known"), [(2.0, 0), (4.0, 1)])
+def test_play_leaves_a_known_action_only_where_half_of_the_others_promise_as_much(second: float, known: int) -> None:
+    """In 0 the first action brought 3; near 0 the second brought 9, the third `second` and the last 1."""
     here = np.zeros(1, dtype=np.float32)
     for play, chosen in (("known", known), ("greedy", 1)):
         agent = nait.NAIT(Line(), seed=0, k=1, play=play)
-        states = np.array([[0.0], [0.1], [-0.1]], dtype=np.float32)
-        ids = agent.memory.insert(states, [hash_of(s) for s in states], np.arange(3), np.arange(3))
-        agent.memory.update(ids, np.array([3.0, 9.0, lowest]))
+        states = np.array([[0.0], [0.1], [-0.1], [0.2]], dtype=np.float32)
+        ids = agent.memory.insert(states, [hash_of(s) for s in states], np.arange(4), np.arange(4))
+        agent.memory.update(ids, np.array([3.0, 9.0, second, 1.0]))
         assert agent.predict(here)[0] == agent.predict(here, deterministic=True)[0] == chosen
         assert agent.explain(here).action == chosen
 

@@ -95,8 +95,8 @@ class Config:
     play: str = hyper(
         "known",
         "pi",
-        "what is done without learning in a state met before: the best action taken there, unless all others promise "
-        "more (known), or that of the highest value, as while learning (greedy, the paper's)",
+        "what is done without learning in a state met before: the best action taken there, unless half of the others "
+        "promise as much (known), or that of the highest value, as while learning (greedy, the paper's)",
         ("known", "greedy"),
     )
     play_reach: int = hyper(

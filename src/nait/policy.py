@@ -45,16 +45,17 @@ def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None, *, k
 
 
 def keep_known(values: list[float], exact: list[int]) -> list[float]:
-    """Rule out the actions that are new to this very state, unless none of them promises less than the best known one.
+    """Rule out the actions that are new to this very state, unless half of them promise as much as the best known one.
 
     What was lived through is certain, while the highest of many estimates is too high more often than not. So a way
-    that turned out well is left only where all else looks better.
+    that turned out well is not left for one estimate, but where many agree that there are better ones.
     """
     known = [value for value, entry in zip(values, exact, strict=True) if entry != ABSENT]
-    if not known or len(known) == len(values):
+    if not known:
         return values
-    lowest = min(value for value, entry in zip(values, exact, strict=True) if entry == ABSENT)
-    if max(known) <= lowest:
+    best = max(known)
+    promising = sum(value >= best for value, entry in zip(values, exact, strict=True) if entry == ABSENT)
+    if 2 * promising >= len(values) - len(known):
         return values
     return [-math.inf if entry == ABSENT else value for value, entry in zip(values, exact, strict=True)]
 
