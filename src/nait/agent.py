@@ -58,7 +58,7 @@ class ActionValue:
     action: int
     name: str
     value: float
-    """Q(s, a)."""
+    """Q(s, a); infinite for an action that has been tried fewer than k times (`thin_value`)."""
     distance: float
     """The tie-break's mean squared distance; infinite where fewer than k states are known."""
     exact: bool

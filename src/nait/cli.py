@@ -364,7 +364,8 @@ def _explain(options: argparse.Namespace) -> int:
     title = f"{settings.env} after {agent.num_timesteps:,} steps of training, step {options.step} of an episode"
     explanation.save(explanation.draw(decision, screen, agent, title), options.out)
     chosen = decision.actions[decision.action]
-    print(f"it takes {chosen.name} (value {chosen.value:.1f}); {options.out} shows why")
+    value = f"value {chosen.value:.1f}" if math.isfinite(chosen.value) else "tried too seldom to be judged"
+    print(f"it takes {chosen.name} ({value}); {options.out} shows why")
     return 0
 
 
@@ -375,7 +376,7 @@ def _decision_json(decision: nait.Decision) -> dict[str, Any]:
             {
                 "action": action.action,
                 "name": action.name,
-                "value": action.value,
+                "value": action.value if math.isfinite(action.value) else None,
                 "distance": action.distance if math.isfinite(action.distance) else None,
                 "exact": action.exact,
                 "neighbours": [

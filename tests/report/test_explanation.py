@@ -25,6 +25,25 @@ def test_a_decision_is_drawn_and_told(env: str, steps: str, tmp_path: Path, caps
     assert sum(n["weight"] for n in best["neighbours"]) == pytest.approx(1)
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_action_tried_too_seldom_is_drawn_and_told_without_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, picture = str(tmp_path / "run"), tmp_path / "why.png"
+    assert main(["train", "Breakout", "--steps", "90", "--eval-episodes", "0", "--quiet", "--out", run]) == 0
+    capsys.readouterr()
+    assert main(["explain", run, "--step", "5", "--out", str(picture)]) == 0
+    assert "tried too seldom" in capsys.readouterr().out
+    assert picture.exists()
+    assert main(["explain", run, "--step", "5", "--json"]) == 0
+
+    def no_constant(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    decision = json.loads(capsys.readouterr().out, parse_constant=no_constant)
+    assert decision["actions"][decision["action"]]["value"] is None
+
+
 def test_mistakes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = str(tmp_path / "run")
     main(["train", "CartPole-v1", "--steps", "200", "--eval-episodes", "0", "--quiet", "--out", run])

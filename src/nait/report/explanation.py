@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -49,12 +50,10 @@ def _draw_values(axes: Any, decision: Decision) -> None:
     names = [action.name for action in decision.actions]
     values = [action.value for action in decision.actions]
     colours = [CHOSEN if action.action == decision.action else OTHER for action in decision.actions]
-    axes.bar(range(len(names)), values, color=colours)
+    bars = axes.bar(range(len(names)), [value if math.isfinite(value) else 0.0 for value in values], color=colours)
+    axes.bar_label(bars, [f"{value:.1f}" if math.isfinite(value) else "new" for value in values], padding=2, fontsize=8)
+    axes.margins(y=0.15)
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-    low, high = min(values), max(values)
-    if high > low:
-        margin = 0.15 * (high - low)
-        axes.set_ylim(low - margin if low > 0 else min(low - margin, 0), high + margin)
     axes.set_ylabel("remembered return, Q(s, a)")
     chosen = decision.actions[decision.action]
     axes.set_title(f"it takes {chosen.name}: {_reason(chosen, decision)}")
@@ -62,6 +61,8 @@ def _draw_values(axes: Any, decision: Decision) -> None:
 
 
 def _reason(chosen: ActionValue, decision: Decision) -> str:
+    if math.isinf(chosen.value):
+        return "it has been tried too seldom to be judged"
     ties = sum(action.value == chosen.value for action in decision.actions)
     if chosen.exact:
         return f"it has been in this very state, and {chosen.value:.1f} followed"
