@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from estimates import discounted
 from numpy.typing import NDArray
 
 import nait
@@ -41,9 +42,7 @@ def believed_and_true(game: str, steps: int, seed: int, episodes: int) -> tuple[
             rewards.append(reward)
             ends.append(done or info["lives"] < lives)
             lives = info["lives"]
-    returns, later = np.empty(len(rewards)), 0.0
-    for t in reversed(range(len(rewards))):
-        later = returns[t] = rewards[t] + (0.0 if ends[t] else agent.config.gamma * later)
+    returns = discounted(np.array(rewards), np.array(ends), agent.config.gamma)
     return np.array(remembered), np.array(values), returns
 
 

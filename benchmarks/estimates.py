@@ -109,12 +109,17 @@ def play(game: str, steps: int, seed: int, states: list[str]) -> Play:
     agent.env.step = watched
     agent.learn(steps)
     actions, rewards, ends = (np.array(column) for column in zip(*taken, strict=True))
-    returns = np.empty(steps)
-    later = 0.0
-    for t in reversed(range(steps)):
-        later = returns[t] = rewards[t] + (0.0 if ends[t] else agent.config.gamma * later)
+    returns = discounted(rewards, ends, agent.config.gamma)
     split = recorded.split(recorder.states)
     return Play(split, actions, returns, np.cumsum(ends) - ends, agent.n_actions)
+
+
+def discounted(rewards: Doubles, ends: NDArray[np.bool_], gamma: float) -> Doubles:
+    """The return that followed each step, to the end of its trace."""
+    returns, later = np.empty(len(rewards)), 0.0
+    for t in reversed(range(len(rewards))):
+        later = returns[t] = rewards[t] + (0.0 if ends[t] else gamma * later)
+    return returns
 
 
 def tricubic(squared: Doubles, bandwidth: Doubles) -> Doubles:
