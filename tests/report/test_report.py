@@ -131,6 +131,15 @@ def test_the_tables_hold_the_scores(whole: Path) -> None:
     assert cells[5:7] == ["2,579", "0.34"]
 
 
+def test_games_are_counted_that_reach_the_paper(tmp_path: Path) -> None:
+    """Ms. Pac-Man by its mean, Pong by its interval alone, Boxing (5.1 in the paper) not at all."""
+    scores = {"MsPacman": (3000, 3200), "Pong": (-21, -6), "Boxing": (0, 0.5)}
+    rows = [f"{game},{seed},100000,{score}" for game, both in scores.items() for seed, score in enumerate(both)]
+    (tmp_path / "runs.csv").write_text("\n".join(["game,seed,steps,score", *rows]) + "\n")
+    ((kind, cells),) = tables.standing_table(study([tmp_path / "runs.csv"])).rows
+    assert (kind, cells) == (tables.OURS, ["nait", "1", "1", "1", "Boxing"])
+
+
 def test_the_same_results_make_the_same_files(tmp_path: Path) -> None:
     folder = suite(tmp_path / "runs", games=["Pong"], seeds=2)
     first, _ = write_report([folder], tmp_path / "a")

@@ -144,7 +144,12 @@ def _games(study: Study, drawn: dict[str, Picture]) -> Section:
         "Ours: the mean over seeds with its 95 % interval, and its HNS. "
         f"{PAPER}: means over 10 seeds. The other published methods: means of their runs after 100,000 steps."
     ]
-    parts = [*_some(drawn, "games"), tables.games_table(study), tables.other_games_table(study)]
+    parts = [
+        *_some(drawn, "games"),
+        tables.games_table(study),
+        tables.standing_table(study),
+        tables.other_games_table(study),
+    ]
     return Section("Scores by game", texts, parts=parts)
 
 

@@ -156,6 +156,23 @@ def _score_and_hns(entry: Entry, name: str, seed: int, bare: bool = False) -> li
     return [text, f"{atari57()[name].normalised(mean):.2f}"]
 
 
+def standing_table(study: Study) -> Table:
+    """How many games reach the paper's mean: with their own mean, with its interval at the least, or not."""
+    paper = comparison.of_method(published.paper(comparison.paper_budget(study.budget)))
+    rows = []
+    for entry in study.entries:
+        reached: dict[str, list[str]] = {"mean": [], "interval": [], "none": []}
+        for game in in_order(entry.scores.keys() & paper.scores.keys()):
+            found, aim = comparison.game_estimate(entry.scores[game], study.seed), float(np.mean(paper.scores[game]))
+            top = found.value if found.high is None else found.high
+            reached["mean" if found.value >= aim else "interval" if top >= aim else "none"].append(game)
+        counts = [str(len(games)) for games in reached.values()]
+        if any(reached.values()):
+            rows.append((OURS, [entry.label, *counts, ", ".join(reached["none"]) or NONE]))
+    names = ("", "games at or above the paper's mean", "below it, the interval reaches it", "below it", "which")
+    return Table("standing", "Beside the paper's means", [(name, PLAIN) for name in names], rows)
+
+
 def other_games_table(study: Study) -> Table:
     """Environments that have no human score."""
     games = [game for game in in_order({g for e in study.entries for g in e.scores}) if game not in atari57()]
