@@ -157,6 +157,13 @@ def test_seconds_are_counted_over_interruptions(tmp_path: Path, monkeypatch: pyt
     assert [float(row["itr_s"]) for row in rows] == pytest.approx([100.0, 100.0, 100.0])
 
 
+def test_the_curve_of_a_long_run_is_thinned_and_keeps_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nait.experiments.job.MOST_POINTS", 2)
+    record = done(replace(WALK, steps=3000), make_store(tmp_path))
+    assert record.curve.steps == (1000, 3000)
+    assert len(record.curve.score5) == len(record.curve.states) == len(record.curve.seconds) == 2
+
+
 class FragileWalk(ImageRandomWalk):
     """Breaks after 700 steps of training as long as it is told to."""
 

@@ -28,6 +28,8 @@ from nait.experiments.run import RunLog, Stopped, evaluate, make_folder, trailin
 from nait.experiments.store import Curve, Record, Score
 from nait.experiments.tables import read_table
 
+MOST_POINTS = 250  # of a curve: what a long run's record holds stays small enough to be kept and passed on
+
 
 class Ended(StrEnum):
     """How an attempt at a job ended."""
@@ -208,6 +210,7 @@ def _scores(run: Path) -> tuple[Score, ...]:
 
 def _curve(run: Path) -> Curve:
     rows = read_table(run / "progress.csv") if (run / "progress.csv").exists() else []
+    rows = rows[:: -max(1, -(-len(rows) // MOST_POINTS))][::-1]  # evenly, the last one among them
     return Curve(
         steps=tuple(int(row["step"]) for row in rows),
         score5=tuple(float(row["score5"]) if row["score5"] else None for row in rows),
