@@ -179,7 +179,7 @@ def draw_overview(columns: Sequence[Column]) -> Figure:
         look: dict[str, Any] = {"marker": "s", "markersize": 7, "color": style.GREY, "linestyle": "none"}
         axes.plot(known.itr_s, scores[known.method], **(figures.DIAMOND | {"markersize": 8} if theirs else look))
         name = f"NAIT (paper), {known.hardware}" if theirs else known.method
-        right, up, side = LABELS.get(known.method, (8, -3, "left"))
+        right, up, side = (0, 9, "center") if theirs else LABELS.get(known.method, (8, -3, "left"))
         axes.annotate(
             name, (known.itr_s, scores[known.method]), (right, up), textcoords="offset points", fontsize=9, ha=side
         )
