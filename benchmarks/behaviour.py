@@ -14,15 +14,16 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nait.agent import NAIT
-from nait.envs.atari import AtariEnv
+from nait import NAIT, evaluate_policy
 from nait.experiments.run import EVAL_SEED_OFFSET, open_run
-from nait.memory import ABSENT
-from nait.policy import choose
+from nait.memory import ABSENT, Lookup
 
 SHOWN = 4
 
@@ -35,31 +36,42 @@ def shares(agent: NAIT, counts: ArrayLike) -> str:
     return ", ".join(f"{agent.action_names()[i]} {parts[i]:.2f}" for i in order if parts[i] >= 0.01)
 
 
+class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Counts the actions taken and the games cut."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.taken: Counter[int] = Counter()
+        self.cut = 0
+
+    def step(self, action: Any) -> Any:
+        made = super().step(action)
+        self.taken[int(action)] += 1
+        self.cut += bool(made[3])
+        return made
+
+
 def behaviour(run: Path, episodes: int) -> str:
     settings, agent = open_run(run)
-    env = agent.env
-    assert isinstance(env, AtariEnv)
-    entries = agent.memory.sizes()
-    known_first = agent.config.play == "known"
-    taken: Counter[int] = Counter()
-    known, cut, scores, lengths = 0, 0, [], []
-    with agent.playing_from(settings.seed, agent.num_timesteps):
-        for episode in range(episodes):
-            stack, _ = env.reset(seed=settings.seed + EVAL_SEED_OFFSET if episode == 0 else None)
-            score, length, done = 0.0, 0, False
-            while not done:
-                lookup = agent.memory.lookup(agent.representation(stack), playing=True)
-                known += bool((lookup.exact != ABSENT).any())
-                action = choose(lookup, agent.config, agent._play_rng, known_first=known_first)
-                taken[action] += 1
-                stack, reward, terminated, truncated, info = env.step(action)
-                score += float(info.get("raw_reward", reward))
-                length += 1
-                done = terminated or truncated
-            cut += truncated
-            scores.append(score)
-            lengths.append(length)
-    steps = sum(lengths)
+    assert agent.env is not None
+    env = Watched(agent.env)
+    entries, look_up, known = agent.memory.sizes(), agent.memory.lookup, 0
+
+    def lookup(*arguments: Any, **more: Any) -> Lookup:
+        nonlocal known
+        found = look_up(*arguments, **more)
+        known += bool((found.exact != ABSENT).any())
+        return found
+
+    with patch.object(agent.memory, "lookup", lookup), agent.playing_from(settings.seed, agent.num_timesteps):
+        scores, lengths = evaluate_policy(
+            agent,
+            env,
+            episodes,
+            deterministic=False,
+            return_episode_rewards=True,
+            seed=settings.seed + EVAL_SEED_OFFSET,
+        )
     return " | ".join(
         [
             "",
@@ -70,9 +82,9 @@ def behaviour(run: Path, episodes: int) -> str:
             shares(agent, entries),
             f"{np.mean(scores):,.1f}",
             f"{np.mean(lengths):,.0f}",
-            f"{cut / episodes:.2f}",
-            f"{known / steps:.2f}",
-            shares(agent, [taken[action] for action in range(agent.n_actions)]),
+            f"{env.cut / episodes:.2f}",
+            f"{known / sum(lengths):.2f}",
+            shares(agent, [env.taken[action] for action in range(agent.n_actions)]),
             "",
         ]
     ).strip()
