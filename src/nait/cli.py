@@ -203,6 +203,7 @@ def _parser() -> Parser:
     paper.add_argument("--games", metavar="A,B", help="these games only")
     paper.add_argument("--seeds", help="so many from 0, or a list such as 3,5-7")
     paper.add_argument("--steps", type=int, metavar="N", help="of each run")
+    paper.add_argument("--episodes", type=int, metavar="N", help="of each evaluation")
     paper.add_argument("--jobs", type=int, metavar="N", help="runs at the same time (default: one a core)")
     paper.add_argument("--engine", choices=("local", "ray"), help="processes here, or a Ray cluster (default: local)")
     paper.add_argument("--results", type=Path, metavar="DIR", help="overview: of runs that are there, or a runs.csv")
@@ -557,7 +558,7 @@ def _engine(options: argparse.Namespace, folder: Path) -> Engine:
     return RayEngine(folder, options.jobs, options.retry_failed, options.address)
 
 
-PAPER_OPTIONS = ("games", "seeds", "steps", "jobs", "engine", "results")
+PAPER_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine", "results")
 
 
 def _paper(options: argparse.Namespace) -> int:
@@ -568,10 +569,10 @@ def _paper(options: argparse.Namespace) -> int:
         print("\n".join(registry.listed()))
         return 0
     experiment = registry.find(options.name, [name for name in PAPER_OPTIONS if getattr(options, name) is not None])
-    if options.jobs is not None and options.jobs < 1:
-        raise NaitError(f"--jobs must be at least 1, not {options.jobs}")
-    if options.steps is not None and options.steps < 1:
-        raise NaitError(f"--steps must be at least 1, not {options.steps}")
+    for name in ("jobs", "steps", "episodes"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise NaitError(f"--{name} must be at least 1, not {value}")
     request = Request(
         out=options.out or Path("paper") / f"{options.name}{'-quick' if options.quick else ''}",
         engine=lambda folder: _engine(options, folder),
@@ -580,6 +581,7 @@ def _paper(options: argparse.Namespace) -> int:
         games=tuple(game for game in (options.games or "").split(",") if game),
         seeds=parse_seeds(options.seeds) if options.seeds is not None else (),
         steps=options.steps,
+        episodes=options.episodes,
         results=options.results,
     )
     try:

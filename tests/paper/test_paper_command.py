@@ -42,6 +42,8 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
         (["ablations", "--games", "MsPackman"], "did you mean MsPacman"),
         (["ablations", "--steps", "0"], "--steps must be at least 1"),
         (["ablations", "--steps", "2000000"], "at most 1,000,000"),
+        (["ablations", "--episodes", "0"], "--episodes must be at least 1"),
+        (["random-walk", "--episodes", "5"], "random-walk takes no --episodes"),
         (["ablations", "--seeds", "none"], "--seeds takes"),
         (["ablations", "--jobs", "0"], "--jobs must be at least 1"),
         (["walltime", "--games", "Pong,Breakout"], "walltime shows one game"),

@@ -136,6 +136,20 @@ def test_the_overview_takes_results_that_are_there(tmp_path: Path) -> None:
     assert "SPR (augmented)" in (tmp_path / "figures" / "overview.svg").read_text()
 
 
+def test_the_page_says_how_many_episodes_were_played(tmp_path: Path) -> None:
+    """Fewer are asked for than the experiment has, and runs that are there already may have more."""
+    variants = [Variant("nait"), Variant("sticky", {"sticky_actions": 0.25})]
+    size = replace(TINY, episodes=2)
+    first = suite.run_variants("s", request(tmp_path), variants[:1], size, size)
+    assert "2 evaluation episodes a run" in first.description
+    both = suite.run_variants("s", request(tmp_path, episodes=1), variants, size, size)
+    assert "1-2 evaluation episodes a run" in both.description
+    assert {record.setting: record.scores[-1].episodes for record in store.read(tmp_path)} == {
+        "": 2,
+        "sticky_actions=0.25": 1,
+    }
+
+
 def test_runs_in_common_are_done_once() -> None:
     """Experiments in one folder share the default agent's runs: every sweep has it under the same name."""
     axes = (sweeps.F, sweeps.LINKS, sweeps.K, sweeps.ALPHA, sweeps.EFS, sweeps.EFC, sweeps.GAMMA)

@@ -11,7 +11,7 @@ from nait.report.figures import Picture
 from nait.report.page import Section, to_markdown
 from nait.report.write import picture_files, put
 
-SUITE_OPTIONS = ("games", "seeds", "steps", "jobs", "engine")
+SUITE_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class Request:
     games: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     steps: int | None = None
+    episodes: int | None = None
+    """Of each evaluation."""
     results: Path | None = None
     """Runs that are there already: a folder of `nait bench`, or a runs.csv file."""
 

@@ -154,8 +154,8 @@ def overview(request: Request) -> Page:
 def _given(request: Request) -> Outcome:
     """Runs that are there already."""
     assert request.results is not None
-    if request.games or request.seeds or request.steps is not None:
-        raise NaitError("--results has its own games, seeds and steps: leave out --games, --seeds and --steps")
+    if request.games or request.seeds or request.steps is not None or request.episodes is not None:
+        raise NaitError("--results has its own runs: leave out --games, --seeds, --steps and --episodes")
     source = read_source(request.results)
     columns = {column.label: column for column in columns_of([source]) if column.done}
     seeds = sorted({seed for column in columns.values() for seed in column.seeds})

@@ -17,7 +17,7 @@ from nait.experiments.store import read, write_csv
 from nait.paper.experiment import Request, Unfinished
 from nait.report.page import Section
 from nait.report.results import Column, Source, read_source
-from nait.report.tables import ranges, steps_name
+from nait.report.tables import ranges, spread, steps_name
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,17 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     size = quick if request.quick else full
     games = tuple(dict.fromkeys(request.games)) or size.games
     seeds = request.seeds or tuple(range(size.seeds))
-    size = replace(size, games=games, steps=request.steps or size.steps)
+    size = replace(size, games=games, steps=request.steps or size.steps, episodes=request.episodes or size.episodes)
     jobs = {variant.label: _jobs(name, variant, size, seeds) for variant in variants}
     standing = run_jobs(name, request, [job for mine in jobs.values() for job in mine])
     write_csv(request.out / "runs.csv", read(request.out))
     source = read_source(request.out)
     columns = {label: _column(source, label, mine) for label, mine in jobs.items()}
+    scores = [run.scores[max(run.scores)] for column in columns.values() for run in column.done if run.scores]
+    episodes = spread([score.episodes for score in scores if score.episodes is not None])
     description = (
         f"{_listed(games)}, seed{'s' * (len(seeds) > 1)} {ranges(seeds)}, {steps_name(size.steps)} steps, "
-        f"{size.episodes} evaluation episode{'s' * (size.episodes > 1)} a run."
+        f"{episodes} evaluation episode{'s' * (episodes != '1')} a run."
     )
     return Outcome(
         {label: column for label, column in columns.items() if column.done},

@@ -80,7 +80,7 @@ def runs_table(columns: Sequence[Column]) -> Table:
             str(len(scored)),
             str(len(column.failed)),
             str(missing),
-            _spread([m.episodes for m in scored if m.episodes is not None]),
+            spread([m.episodes for m in scored if m.episodes is not None]),
             ", ".join(value[:16] for value in facts.get("commit", [NONE])),
         ]
         rows.append((OURS, cells))
@@ -95,7 +95,7 @@ def aggregates_table(name: str, title: str, rows: Sequence[Row]) -> Table:
             OURS if row.entry.ours else PUBLISHED,
             [
                 row.entry.label,
-                _spread([len(row.entry.scores[game]) for game in row.games]) if row.entry.has_runs else "means only",
+                spread([len(row.entry.scores[game]) for game in row.games]) if row.entry.has_runs else "means only",
                 *(interval(row.estimates[statistic], hns) for statistic in STATISTICS),
             ],
         )
@@ -114,7 +114,7 @@ def improvement_table(study: Study) -> Table:
                 found.ours,
                 found.other.label if found.other.ours else f"{found.other.label}, published",
                 str(found.games),
-                _spread([len(runs) for runs in found.other.scores.values()]) if found.other.has_runs else "means only",
+                spread([len(runs) for runs in found.other.scores.values()]) if found.other.has_runs else "means only",
                 interval(found.estimate, hns),
             ],
         )
@@ -359,7 +359,8 @@ def ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
-def _spread(numbers: Sequence[int]) -> str:
+def spread(numbers: Sequence[int]) -> str:
+    """`50`, or `8-50` where they differ."""
     if not numbers:
         return NONE
     low, high = min(numbers), max(numbers)
