@@ -84,14 +84,15 @@ nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memor
     const std::size_t n = nodes.size(), dim = memory.layout().dim, links = memory.layout().links;
     std::vector<std::int32_t> states(n * dim);
     std::vector<double> values(n);
-    std::vector<std::uint8_t> degrees(n);
+    std::vector<std::uint8_t> degrees(n), arrivals(n);
     std::vector<Slot> out(n * links), frozen_slots, seeds = action.training.seeds;
     std::vector<double> frozen_values;
     for (std::size_t slot = 0; slot < n; ++slot) {
         nait::unpack(memory.layout(), memory.records_order(), nodes.record(slot), states.data() + slot * dim);
         values[slot] = nodes.value(slot);
         degrees[slot] = static_cast<std::uint8_t>(nodes.degree(slot));
-        for (std::size_t i = 0; i < nodes.degree(slot); ++i) out[slot * links + i] = nodes.link(slot, i);
+        arrivals[slot] = nodes.arrivals(slot);
+        for (std::size_t i = 0; i < degrees[slot]; ++i) out[slot * links + i] = nodes.link(slot, i);
     }
     for (const auto& [slot, value] : action.frozen) frozen_slots.push_back(slot);
     std::sort(frozen_slots.begin(), frozen_slots.end());
@@ -101,6 +102,7 @@ nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memor
     result["states"] = make_array(std::move(states), {n, dim});
     result["values"] = make_array(std::move(values), {n});
     result["degrees"] = make_array(std::move(degrees), {n});
+    result["arrivals"] = make_array(std::move(arrivals), {n});
     result["links"] = make_array(std::move(out), {n, links});
     result["frozen_size"] = action.frozen_size;
     result["frozen_slots"] = make_array(std::move(frozen_slots), {changed});
@@ -124,6 +126,7 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
     const auto states = field<std::int32_t>(data, "states", 2);
     const auto values = field<double>(data, "values", 1);
     const auto degrees = field<std::uint8_t>(data, "degrees", 1);
+    const auto arrivals = field<std::uint8_t>(data, "arrivals", 1);
     const auto links = field<Slot>(data, "links", 2);
     const auto frozen_slots = field<Slot>(data, "frozen_slots", 1);
     const auto frozen_values = field<double>(data, "frozen_values", 1);
@@ -139,6 +142,7 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
     expect(links.shape(0) == n && links.shape(1) == width, "restore: links do not match the states and M");
     expect_length(values, n, "restore: values");
     expect_length(degrees, n, "restore: degrees");
+    expect_length(arrivals, n, "restore: arrivals");
     expect_length(frozen_values, frozen_slots.size(), "restore: frozen_values");
     expect(frozen_size <= n, "restore: frozen_size exceeds the number of states");
     expect_states(states.data(), states.size());
@@ -147,6 +151,15 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
         for (std::size_t j = 0; j < degrees.data()[i]; ++j)
             expect(links.data()[i * width + j] < n && links.data()[i * width + j] != i,
                    "restore: a link leads nowhere");
+    }
+    if (memory.settled()) {
+        std::vector<std::size_t> counted(n);
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j < degrees.data()[i]; ++j) ++counted[links.data()[i * width + j]];
+        // A count that has once been too large for its byte stays there, whatever has departed since.
+        for (std::size_t i = 0; i < n; ++i)
+            expect(arrivals.data()[i] == nait::Nodes::kMany || arrivals.data()[i] == counted[i],
+                   "restore: arrivals do not match the links");
     }
     for (std::size_t i = 0; i < frozen_slots.size(); ++i)
         expect(frozen_slots.data()[i] < frozen_size, "restore: a frozen slot does not exist");
@@ -166,7 +179,7 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
             fresh.table.add(hash, fresh.graph.nodes.append(query));
             fresh.graph.nodes.set_value(slot, values.data()[slot]);
             if (!memory.settled()) continue;
-            fresh.graph.nodes.set_degree(slot, degrees.data()[slot]);
+            fresh.graph.nodes.set_arrivals(slot, arrivals.data()[slot]);
             for (std::size_t j = 0; j < degrees.data()[slot]; ++j)
                 fresh.graph.nodes.set_link(slot, j, links.data()[slot * width + j]);
         }

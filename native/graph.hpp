@@ -48,6 +48,7 @@ class Graph {
           distances_(&distances),
           ef_construction_(ef_construction),
           expanded_(std::max(layout.links, ef_construction / kExpandedShare)),
+          least_arrivals_(layout.links * kLeastArrivals / 16),
           other_(layout) {}
 
     Nodes nodes;
@@ -185,13 +186,18 @@ class Graph {
     static constexpr std::size_t kInsertProbes = 64, kJump = 128;
     static constexpr std::size_t kExpand = 6;
     // An insert wants many candidates to choose diverse links from, but they need not be the very nearest: following the
-    // links of a fifth of them halves its time and costs 0.001 of recall in memories of 30,000 states (MsPacman, Pong,
-    // Qbert, Alien) and 0.002 to 0.007 in those of 64,000 to 94,000 (MsPacman, RoadRunner, Gopher, Jamesbond).
-    static constexpr std::size_t kExpandedShare = 5;
-    // How much nearer (squared) another link must be to stand for a node: at 1 the graph is built for the one nearest
-    // neighbour, and of the 64 nearest more go missing (recall 0.984 to 0.989 instead of 0.993 to 0.996 at ef = 96).
-    static constexpr float kDiversity = 2.0F;
+    // links of a tenth of them instead of a third costs no recall (RoadRunner, Qbert, Assault, MsPacman, Hero with 50,000
+    // to 103,000 states) and takes 13 to 17 us instead of 17 to 22.
+    static constexpr std::size_t kExpandedShare = 10;
+    // How much nearer (squared) another link must be to stand for a node. On the same five recall falls off on either
+    // side, steeply toward 1, where the graph is built for the one nearest neighbour (MsPacman: 0.981, 0.993, 0.990 and
+    // 0.985 at 1.0, 1.3, 2.0 and 3.0).
+    static constexpr float kDiversity = 1.4F;
     static constexpr float kOcclusion = 1.5F;
+    // Of 16 links so many at least arrive at a node, where others have them to spare. What the search misses is mostly
+    // what few links lead to: without this a quarter of it had two or fewer, as one state of a hundred had (RoadRunner,
+    // 99,000 states; recall 0.988 without, 0.994 with it, at the same cost).
+    static constexpr std::size_t kLeastArrivals = 10;
 
     // The links of the node to come, into selected_.
     void find_links(const Query& query, Workspace& work) {
@@ -208,8 +214,10 @@ class Graph {
     }
 
     void link(Slot slot) {
-        nodes.set_degree(slot, selected_.size());
-        for (std::size_t i = 0; i < selected_.size(); ++i) nodes.set_link(slot, i, key_slot(selected_[i]));
+        for (std::size_t i = 0; i < selected_.size(); ++i) {
+            nodes.set_link(slot, i, key_slot(selected_[i]));
+            nodes.arrive(key_slot(selected_[i]));
+        }
         for (const std::uint64_t key : selected_) link_back(key_slot(key), slot, key_distance(key));
         linked_ = std::size_t{slot} + 1;
     }
@@ -272,14 +280,15 @@ class Graph {
     }
 
     // Adds `to` to the links of `from`. A full list gives up the farthest link that `to` now leads to, else the
-    // farthest; `to` itself is left out when a nearer link leads to it. Linear in the links, where pruning the whole
-    // list anew is quadratic and was most of the cost of an insert.
+    // farthest; `to` itself is left out when a nearer link leads to it, unless too few links arrive there yet. No link is
+    // given up that its end cannot spare. Linear in the links, where pruning the whole list anew is quadratic and was
+    // most of the cost of an insert.
     void link_back(Slot from, Slot to, float distance) {
         const Layout& layout = nodes.layout();
         const std::size_t degree = nodes.degree(from);
         if (degree < layout.links) {
             nodes.set_link(from, degree, to);
-            nodes.set_degree(from, degree + 1);
+            nodes.arrive(to);
             return;
         }
         const std::uint8_t* nears[256];
@@ -289,23 +298,27 @@ class Graph {
         distances_->coarse(other_, layout, nears, degree, from_distance);
         distances_->expand(layout, nodes.near(to), other_);
         distances_->coarse(other_, layout, nears, degree, to_distance);
-        std::size_t victim = degree, farthest = 0;
+        const bool wanting = nodes.arrivals(to) < least_arrivals_;
+        std::size_t victim = degree, farthest = degree;
         for (std::size_t i = 0; i < degree; ++i) {
-            if (from_distance[i] <= distance && kOcclusion * to_distance[i] < distance) return;
+            if (!wanting && from_distance[i] <= distance && kOcclusion * to_distance[i] < distance) return;
+            if (nodes.arrivals(nodes.link(from, i)) <= least_arrivals_) continue;
             if (from_distance[i] > distance && to_distance[i] < from_distance[i] &&
                 (victim == degree || from_distance[i] > from_distance[victim]))
                 victim = i;
-            if (from_distance[i] > from_distance[farthest]) farthest = i;
+            if (farthest == degree || from_distance[i] > from_distance[farthest]) farthest = i;
         }
         if (victim == degree) {
-            if (from_distance[farthest] <= distance) return;
+            if (farthest == degree || (!wanting && from_distance[farthest] <= distance)) return;
             victim = farthest;
         }
+        nodes.depart(nodes.link(from, victim));
+        nodes.arrive(to);
         nodes.set_link(from, victim, to);
     }
 
     const Distances* distances_;
-    std::size_t ef_construction_, expanded_;
+    std::size_t ef_construction_, expanded_, least_arrivals_;
     std::size_t linked_ = 0;  // how many nodes, the first ones, have links: all, or none before the order is known
     Query other_;
     std::vector<std::uint64_t> visited_;

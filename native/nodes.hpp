@@ -59,7 +59,8 @@ struct Planes {
 
 class Nodes {
    public:
-    static constexpr std::size_t kChunk = 128;
+    static constexpr std::size_t kChunk = 64;
+    static constexpr std::uint8_t kMany = 255;
 
     static Planes planes(const Layout& layout) {
         return {Arena(layout.near * kChunk), Arena(layout.link * kChunk), Arena(layout.far * kChunk)};
@@ -78,12 +79,24 @@ class Nodes {
     double value(std::size_t slot) const { return load<double>(far(slot) + layout_->value); }
     void set_value(std::size_t slot, double v) { store(write(far(slot)) + layout_->value, v); }
 
-    std::size_t degree(std::size_t slot) const { return near(slot)[Layout::kDegree]; }
-    void set_degree(std::size_t slot, std::size_t n) {
-        write(near(slot))[Layout::kDegree] = static_cast<std::uint8_t>(n);
+    // Links in use come first; the others lead to the node itself.
+    std::size_t degree(std::size_t slot) const {
+        std::size_t n = 0;
+        while (n < layout_->links && link(slot, n) != slot) ++n;
+        return n;
     }
     Slot link(std::size_t slot, std::size_t i) const { return load<Slot>(links(slot) + 4 * i); }
     void set_link(std::size_t slot, std::size_t i, Slot to) { store(write(links(slot)) + 4 * i, to); }
+
+    // How many links of others lead here. A count that reaches kMany stays there.
+    std::uint8_t arrivals(std::size_t slot) const { return near(slot)[Layout::kArrivals]; }
+    void set_arrivals(std::size_t slot, std::uint8_t n) { write(near(slot))[Layout::kArrivals] = n; }
+    void arrive(std::size_t slot) {
+        if (arrivals(slot) < kMany) set_arrivals(slot, static_cast<std::uint8_t>(arrivals(slot) + 1));
+    }
+    void depart(std::size_t slot) {
+        if (arrivals(slot) < kMany) set_arrivals(slot, static_cast<std::uint8_t>(arrivals(slot) - 1));
+    }
 
     // Makes room for one more node; the only place that can fail for want of memory.
     void reserve_one() {
@@ -102,12 +115,12 @@ class Nodes {
     Slot append(const Query& query) noexcept {
         const auto slot = static_cast<Slot>(size_++);
         put_state(slot, query);
-        set_degree(slot, 0);
+        set_arrivals(slot, 0);
         for (std::size_t i = 0; i < layout_->links; ++i) set_link(slot, i, slot);
         return slot;
     }
 
-    // The state alone; value, degree and links stay.
+    // The state alone; value, arrivals and links stay.
     void put_state(Slot slot, const Query& query) noexcept {
         const Key from(*layout_, query.packed()), to(*layout_, record(slot));
         std::memcpy(write(to.near), from.near, from.near_bytes);

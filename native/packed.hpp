@@ -48,8 +48,8 @@ inline std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1)
 
 // Byte offsets within the records of a node.
 struct Layout {
-    // Of the near record: the node's degree, then the state's norm and exponent, then high bytes.
-    static constexpr std::size_t kDegree = 0, kNorm = 1, kExponent = 5, kHigh = 6;
+    // Of the near record: how many links arrive at the node, then the state's norm and exponent, then high bytes.
+    static constexpr std::size_t kArrivals = 0, kNorm = 1, kExponent = 5, kHigh = 6;
 
     std::size_t dim, links;
     std::size_t steer;                      // how many coordinates steer: they have their high bytes in the near record
@@ -165,7 +165,7 @@ inline void unpack(const Layout& layout, const Order& order, Record record, std:
     }
 }
 
-// The bytes that two packed states have in common when they are the same: all but the degree, which comes first in the
+// The bytes that two packed states have in common when they are the same: all but the arrivals, which come first in the
 // near record, and the value, which comes last in the far one.
 struct Key {
     const std::uint8_t *near, *far;

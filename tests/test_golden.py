@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "131b1ab2640efe74e68ff407e6f4700d4324bc26ad6e5ecfbc2b78358a7bd504",
-    ("Freeway", 5000): "7850002544617d429439a8747cc37494786d9cabf68bca958cd1280f8b969a64",
+    ("MsPacman", 2000): "822d745705d03097d5fa88521642f2d6289aaaa580e1db28a7356b55aa2d3e37",
+    ("Freeway", 5000): "8c1c1d72bc15377829ad81d125082042156d527b4cd9d5978b726367824cedbb",
 }
 
 

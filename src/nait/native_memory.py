@@ -21,9 +21,9 @@ from nait.neighbours.protocol import Distances, Ids
 from nait.representation import NativeDCT, Representation, State
 
 # M and ef are given as for hnswlib; the core's graph comes near its recall (docs/speed.md) with fewer links and
-# candidates, because its searches begin at the last step's neighbours: 16 and 80 for M = 40 and efs = 200.
+# candidates, because its searches begin at the last step's neighbours: 16 and 96 for M = 40 and efs = 200.
 LINKS_SHARE = 0.4
-EF_SEARCH_SHARE = 0.4
+EF_SEARCH_SHARE = 0.48
 
 
 class NativeMemory:

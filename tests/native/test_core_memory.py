@@ -305,6 +305,30 @@ def test_the_graph_depends_only_on_what_was_inserted() -> None:
     assert np.array_equal(asked.memory.export(0)["links"], silent.memory.export(0)["links"])
 
 
+def arrivals(data: dict[str, Any]) -> NDArray[np.intp]:
+    """How many links lead to each node, counted anew."""
+    used = np.arange(data["links"].shape[1]) < data["degrees"][:, None]
+    return np.bincount(data["links"][used], minlength=len(data["degrees"]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 250), spread=st.integers(0, 50), links=st.integers(2, 24))
+def test_every_node_knows_how_many_links_arrive(seed: int, n: int, spread: int, links: int) -> None:
+    memory = Memory(1, 6, k=2, M=links, settle=0)
+    fill(memory, 0, states_of(np.random.default_rng(seed), n, 6, spread), np.zeros(n))
+    data = memory.export(0)
+    assert data["arrivals"].tolist() == arrivals(data).tolist()
+
+
+def test_links_arrive_everywhere() -> None:
+    """A crowd and its outliers: links of their own choice alone would leave some of them with none."""
+    rng = np.random.default_rng(14)
+    states = np.concatenate([rng.normal(0, 60, (1500, 20)), rng.normal(0, 600, (500, 20))]).astype(np.int32)
+    memory = Memory(1, 20, k=8, settle=0)
+    fill(memory, 0, rng.permutation(states), np.zeros(2000))
+    assert arrivals(memory.export(0)).min() >= 10
+
+
 def test_thin_actions_are_not_searched_unless_asked_to() -> None:
     look = Looker(1, 5, k=8)
     fill(look.memory, 0, states_of(np.random.default_rng(0), 5, 5, 9), np.ones(5))
@@ -399,6 +423,8 @@ def exported() -> tuple[Memory, dict[str, Any]]:
         ("states", np.full((50, 10), 2**25, np.int32)),
         ("values", np.zeros(49)),
         ("degrees", np.full(50, 200, np.uint8)),
+        ("arrivals", np.zeros(49, np.uint8)),
+        ("arrivals", np.full(50, 254, np.uint8)),
         ("links", np.full((50, 16), 50, np.uint32)),
         ("links", np.zeros((50, 3), np.uint32)),
         ("frozen_size", 51),
