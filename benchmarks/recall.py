@@ -4,9 +4,9 @@ The agent plays --steps steps. Then, for the states of its last --queries steps 
 
 - an exact search on states rounded in several ways, against an exact search on the float32 states;
 - the core's graph with several settings, filled with the play and asked step after step, and hnswlib at the paper's,
-  each with the median time of a lookup of all actions.
+  each with the median time of a lookup of all actions, and the core with the mean time of an insert.
 
-    python benchmarks/recall.py --steps 50000 MsPacman Qbert UpNDown
+    OMP_NUM_THREADS=1 python benchmarks/recall.py --steps 100000 MsPacman Qbert UpNDown
 """
 
 from __future__ import annotations
@@ -72,14 +72,16 @@ def exact_search(states: Doubles, rows: NDArray[np.intp], queries: list[int], tr
     return float(np.mean([recall(t, np.argpartition(s, K)[:K], K) for s, t in zip(found, truth, strict=True)]))
 
 
-def core(played: Play, fill: int, asked: range, links: int, ef: int) -> tuple[float, float]:
-    """The mean recall over all actions that have k states, and microseconds a lookup of all actions."""
+def core(played: Play, fill: int, asked: range, links: int, ef: int) -> tuple[float, float, float]:
+    """The mean recall over all actions that have k states, microseconds a lookup of all actions and an insert."""
     memory = Memory(played.n_actions, F, k=K, M=links, ef_construction=EFC, ef_search=ef)
     integers = np.rint(SIXTEENTHS * (played.states - played.states[0])).astype(np.int32)
     slots = np.empty(fill, np.int64)
+    start = time.process_time()
     for i in range(0, fill, 50):
         batch = slice(i, min(i + 50, fill))
         slots[batch] = memory.write(played.actions[batch], integers[batch], np.zeros(batch.stop - i), 0.1)
+    insert = (time.process_time() - start) / memory.sizes().sum()
     rows = []
     for action in range(played.n_actions):
         mine = np.flatnonzero(played.actions[:fill] == action)
@@ -96,7 +98,7 @@ def core(played: Play, fill: int, asked: range, links: int, ef: int) -> tuple[fl
             if len(mine) >= K and exact[action] < 0:
                 squared = squared_distances(played.states[t][None], played.states[mine])[0]
                 scores.append(recall(squared, memory.neighbours(action)[0], K))
-    return float(np.mean(scores)), 1e6 * float(np.median(seconds))
+    return float(np.mean(scores)), 1e6 * float(np.median(seconds)), 1e6 * float(insert)
 
 
 def reference(played: Play, fill: int, asked: range) -> tuple[float, float]:
@@ -148,8 +150,8 @@ if __name__ == "__main__":
         ):
             print(f"  exact search, {name:40s} {exact_search(states, rows, asked, truth):.4f}", flush=True)
         steps = range(fill, arguments.steps)
-        for links, ef in ((16, 72), (16, 80), (16, 96), (16, 200), (24, 80), (32, 80), (32, 200)):
-            score, microseconds = core(played, fill, steps, links, ef)
-            print(f"  core, {links} links, ef = {ef:<33} {score:.4f} {microseconds:7.1f} us", flush=True)
+        for links, ef in ((16, 80), (16, 96), (16, 112), (16, 200), (24, 80), (24, 96), (32, 96)):
+            score, lookup, insert = core(played, fill, steps, links, ef)
+            print(f"  core, {links} links, ef = {ef:<33} {score:.4f} {lookup:7.1f} us {insert:6.1f} us", flush=True)
         score, microseconds = reference(played, fill, steps)
         print(f"  hnswlib, M = 40, ef = 200 {'':22s} {score:.4f} {microseconds:7.1f} us", flush=True)
