@@ -142,7 +142,7 @@ class Memory {
             const std::size_t n = std::min(wanted, memory.found.size());
             memory.neighbours.assign(memory.found.begin(), memory.found.begin() + static_cast<std::ptrdiff_t>(n));
             seeds.clear();
-            for (const Neighbour& n : memory.neighbours) seeds.push_back(n.slot);
+            for (const Neighbour& near : memory.found) seeds.push_back(near.slot);
             q[a] = estimate(memory.neighbours, [&](Slot slot) { return graph.nodes.value(slot); });
             distance[a] = mean_distance(memory.neighbours);
         }

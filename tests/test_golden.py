@@ -16,8 +16,8 @@ from nait.native_memory import NativeMemory
 FLAT_BELOW = 1000  # smaller memories are scanned
 # Freeway has three actions, so that the larger memories are searched by their graphs.
 GOLDEN = {
-    ("MsPacman", 2000): "822d745705d03097d5fa88521642f2d6289aaaa580e1db28a7356b55aa2d3e37",
-    ("Freeway", 5000): "8c1c1d72bc15377829ad81d125082042156d527b4cd9d5978b726367824cedbb",
+    ("MsPacman", 2000): "e2bb472d907f516535c6d7cd08520e6326c85e7ab5c0ea9768632488acd8a61c",
+    ("Freeway", 5000): "86efefb0245f7a6fb8803705ef64cf911fa11b3687fdd0db53dde91aecff3460",
 }
 
 

@@ -7,11 +7,11 @@
 #include "../../native/transform.hpp"
 
 int main() {
-    constexpr std::size_t kActions = 3, kSide = 17, kDim = kSide * kSide, kSize = 84, kSteps = 3000;
+    constexpr std::size_t kActions = 3, kNeighbours = 16, kSide = 17, kDim = kSide * kSide, kSize = 84, kSteps = 3000;
     constexpr int kHeight = 210, kWidth = 160;
     nait::Resize resize(kHeight, kWidth, kSize, kSize);
     nait::Transform transform(kSize, kSize, kSide);
-    nait::Memory memory({kActions, kDim, 16, 16, 60, 48, 200, 500, nait::Kernel::tricubic, nait::Thin::letter});
+    nait::Memory memory({kActions, kDim, kNeighbours, 16, 60, 48, 200, 500, nait::Kernel::tricubic, nait::Thin::letter});
     std::vector<std::uint8_t> screen(kHeight * kWidth), stack(4 * kSize * kSize);
     std::vector<std::int32_t> state(kDim), kept(kDim);
     double q[kActions], distance[kActions];
@@ -31,10 +31,10 @@ int main() {
         std::memmove(stack.data(), stack.data() + kSize * kSize, 3 * kSize * kSize);
         resize(screen.data(), stack.data() + 3 * kSize * kSize);
         transform(stack.data(), state.data());
-        memory.lookup(state.data(), false, false, kept.data(), q, distance, exact);
+        memory.lookup(state.data(), kNeighbours, false, false, kept.data(), q, distance, exact);
         const std::size_t action = (dice >> 33) % kActions;
         const double frozen = memory.frozen_q(action);
-        memory.write(action, kept.data(), 0.99 * frozen + static_cast<double>(shift), 0.1);
+        memory.write(action, kept.data(), 0.99 * frozen + static_cast<double>(shift), {0.1, 1.0});
         if (t % 250 == 249) memory.freeze();
         mix(kept.data(), kDim * sizeof(std::int32_t));
         mix(q, sizeof q);
