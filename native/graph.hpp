@@ -188,8 +188,8 @@ class Graph {
     // slower.
     static constexpr std::size_t kExpand = 10;
     // An insert wants many candidates to choose diverse links from, but they need not be the very nearest: following the
-    // links of a tenth of them instead of a third costs no recall (RoadRunner, Qbert, Assault, MsPacman, Hero with 50,000
-    // to 103,000 states) and takes 13 to 17 us instead of 17 to 22.
+    // links of a tenth of them instead of a third costs no recall and a third less time (RoadRunner, Qbert, Assault,
+    // MsPacman, Hero with 50,000 to 103,000 states).
     static constexpr std::size_t kExpandedShare = 10;
     // How much nearer (squared) another link must be to stand for a node. On the same five recall falls off on either
     // side, steeply toward 1, where the graph is built for the one nearest neighbour (MsPacman: 0.981, 0.993, 0.990 and

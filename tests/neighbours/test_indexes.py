@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -90,3 +93,9 @@ def test_a_loaded_index_answers_and_grows_as_the_saved_one(name: str) -> None:
     for query in states[2500:2600]:
         for a, b in zip(saved.search(query, 64), loaded.search(query, 64), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_only_who_asks_for_hnswlib_loads_it() -> None:
+    """It is compiled for the machine it was installed on, and may not run on another one."""
+    code = "import sys, nait; assert 'hnswlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

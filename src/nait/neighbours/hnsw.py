@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hnswlib
 import numpy as np
 
 from nait.arrays import FIRST_CAPACITY, Arrays
@@ -15,6 +14,8 @@ class HnswIndex:
     """hnswlib in one thread, so that the same additions always build the same graph."""
 
     def __init__(self, dim: int, M: int, ef_construction: int, ef_search: int) -> None:
+        import hnswlib  # built for the machine it was installed on; nobody else should depend on that
+
         self._index = hnswlib.Index(space="l2", dim=dim)
         self._index.init_index(
             max_elements=FIRST_CAPACITY, ef_construction=ef_construction, M=M, random_seed=LEVEL_SEED
