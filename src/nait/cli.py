@@ -208,6 +208,9 @@ def _parser() -> Parser:
     paper.add_argument("--engine", choices=("local", "ray"), help="processes here, or a Ray cluster (default: local)")
     paper.add_argument("--results", type=Path, metavar="DIR", help="overview: of runs that are there, or a runs.csv")
     paper.add_argument("--retry-failed", action="store_true", help="try again what has failed before")
+    paper.add_argument(
+        "--draw", action="store_true", default=None, help="run nothing: draw what is there, and say how much is missing"
+    )
     paper.set_defaults(address=None)
     return parser
 
@@ -558,7 +561,7 @@ def _engine(options: argparse.Namespace, folder: Path) -> Engine:
     return RayEngine(folder, options.jobs, options.retry_failed, options.address)
 
 
-PAPER_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine", "results")
+PAPER_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine", "results", "draw")
 
 
 def _paper(options: argparse.Namespace) -> int:
@@ -583,6 +586,7 @@ def _paper(options: argparse.Namespace) -> int:
         steps=options.steps,
         episodes=options.episodes,
         results=options.results,
+        draw=bool(options.draw),
     )
     try:
         path, page = perform(experiment, request)

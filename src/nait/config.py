@@ -64,9 +64,9 @@ class Config:
         "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else)",
         ("native", "hnswlib", "flat", "kdtree"),
     )
-    M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps 0.4 of it")
+    M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps a share of them")
     ef_construction: int = hyper(200, "efc", "candidates while inserting")
-    ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes 0.4 of it")
+    ef_search: int = hyper(200, "efs", "candidates while searching; the native graph takes a share of them")
 
     # Open points
     alpha_up: float = hyper(

@@ -10,6 +10,7 @@ import pytest
 import synthetic
 from inline_engine import InlineEngine
 
+from nait.errors import NaitError
 from nait.experiments import resources, store
 from nait.experiments.plan import Suite, make_jobs
 from nait.experiments.store import Record
@@ -175,6 +176,24 @@ def test_an_interrupted_experiment_says_what_is_left(tmp_path: Path, monkeypatch
     with pytest.raises(Unfinished, match="2 of 2 runs are left"):
         perform(registry.EXPERIMENTS["clipping"], request(tmp_path, games=("Pong",), seeds=(0,), steps=100))
     assert not (tmp_path / "clipping.md").exists()
+
+
+def test_what_is_there_is_drawn_without_running_anything(tmp_path: Path) -> None:
+    few = request(tmp_path, engine=NoEngine, draw=True, games=GAMES, seeds=(0,), steps=100_000, episodes=10)
+    with pytest.raises(NaitError, match="holds no benchmark"):
+        perform(registry.EXPERIMENTS["sensitivity"], few)
+    assert not any(tmp_path.iterdir())
+    (tmp_path / "records").mkdir()
+    for settings_ in ({}, {"k": 4}):
+        for job in make_jobs(Suite("s", GAMES), [0], [settings_], episodes=10):
+            made = synthetic.record(job.game, 0, milestones=job.milestones, setting=job.setting)
+            store.write(tmp_path, replace(made, name=job.name, suite=job.suite, steps=job.steps))
+    text = perform(registry.EXPERIMENTS["sensitivity"], few)[0].read_text()
+    every = 1 + sum(len(axis.few) - 1 for axis in (sweeps.F, sweeps.LINKS, sweeps.K, sweeps.ALPHA))
+    assert f"{len(GAMES) * (every - 2)} of {len(GAMES) * every} runs have not been made." in text
+    rows = [line.removeprefix("| ").split(" | ")[:2] for line in text.split("|---|")[-1].splitlines() if "|" in line]
+    assert rows == [["k", "4"], ["k", "64 (the paper's)"]]  # the others have no more than the default
+    assert (tmp_path / "figures" / "sensitivity_scores.png").exists()
 
 
 def test_a_failed_run_is_told_and_the_others_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

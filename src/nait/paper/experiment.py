@@ -11,7 +11,7 @@ from nait.report.figures import Picture
 from nait.report.page import Section, to_markdown
 from nait.report.write import picture_files, put
 
-SUITE_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine")
+SUITE_OPTIONS = ("games", "seeds", "steps", "episodes", "jobs", "engine", "draw")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,8 @@ class Request:
     """Of each evaluation."""
     results: Path | None = None
     """Runs that are there already: a folder of `nait bench`, or a runs.csv file."""
+    draw: bool = False
+    """Nothing is to be run; the page is made of what `out` holds."""
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,18 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
 
 
 def run_jobs(name: str, request: Request, jobs: Sequence[Job]) -> Standing:
-    """Bring all jobs to their records in `request.out`."""
+    """Bring all jobs to their records in `request.out`, unless only what is there is to be drawn."""
     overview = Overview(request.out, f"paper {name}")
     unlike = {job.name: job for job in jobs}  # variants may have runs in common
-    standing = look(request.out, list(unlike.values()), retry_failed=request.retry_failed, tell=overview.note)
+    standing = look(
+        request.out,
+        list(unlike.values()),
+        retry_failed=request.retry_failed,
+        tell=overview.note,
+        mend=not request.draw,
+    )
+    if request.draw:
+        return standing
     prepare(request.out)
     if standing.open() and not Bench(request.out, standing, request.engine(request.out), overview).run():
         raise Unfinished(f"{len(standing.open())} of {len(unlike)} runs are left")
@@ -120,6 +128,8 @@ def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
 
 def _warnings(request: Request, standing: Standing) -> list[str]:
     lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
+    if standing.open():
+        lines.append(f"{len(standing.open())} of {len(standing.jobs)} runs have not been made.")
     if request.quick:
         lines.append("A quick version: it shows how the figure is made. So few steps and games prove nothing.")
     return lines

@@ -66,7 +66,7 @@ def _run(name: str, request: Request, axes: Sequence[Axis], quick: Size = QUICK)
     variants = [variant for axis in axes for variant in axis.variants(request.quick)]
     outcome = run_variants(name, request, variants, FULL, quick)
     sweeps = [axis.sweep(outcome.columns, request.quick) for axis in axes]
-    return outcome, [sweep for sweep in sweeps if sweep.values]
+    return outcome, [sweep for sweep in sweeps if len(sweep.values) > 1]
 
 
 def sensitivity(request: Request) -> Page:

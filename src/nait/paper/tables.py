@@ -9,7 +9,7 @@ from nait.report.aggregates import aggregate
 from nait.report.comparison import Entry
 from nait.report.results import Column
 from nait.report.study import of_columns
-from nait.report.tables import NONE, OURS, PLAIN, Table, aggregates_table, hns, interval, speed_of
+from nait.report.tables import NONE, PLAIN, Table, aggregates_table, hns, interval, speed_of
 
 
 def rate(value: float | None) -> str:
@@ -28,9 +28,9 @@ def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
             mean = aggregate(Entry("", True, column.scores()).normalised(games))["mean"] if games else None
             cells = [sweep.symbol, marked, interval(estimates.get(column.label), hns), interval(mean, hns)]
             speed = speed_of(column)
-            rows.append((OURS, [*cells, rate(speed[0] if speed else None)]))
+            rows.append([*cells, rate(speed[0] if speed else None)])
     headings = ["hyperparameter", "value", "median HNS", "mean HNS", "steps/s"]
-    return Table(name, title, [(heading, PLAIN) for heading in headings], rows)
+    return plain_table(name, title, headings, rows)
 
 
 def comparison_table(name: str, title: str, columns: Sequence[Column]) -> list[Table]:
