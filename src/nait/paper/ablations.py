@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from nait.experiments.run import LOG_EVERY
 from nait.experiments.suites import atari100k
 from nait.paper.experiment import Experiment, Page, Request
-from nait.paper.figures import medians, picture
+from nait.paper.figures import aggregates, picture
 from nait.paper.suite import Size, Variant, about, run_variants
 from nait.paper.tables import rate
 from nait.report import style
@@ -64,7 +64,7 @@ def make(request: Request) -> Page:
     variants = [Variant(row.label, row.settings, row.speed_only) for row in ABLATIONS]
     outcome = run_variants("ablations", request, variants, FULL, QUICK)
     whole = [outcome.columns[row.label] for row in ABLATIONS if row.label in outcome.columns and not row.speed_only]
-    scores = medians(whole)
+    scores = aggregates(whole, "median")
     rows = [_cells(row, outcome.columns.get(row.label), scores.get(row.label)) for row in ABLATIONS]
     few = next(
         (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None

@@ -38,12 +38,15 @@ def picture(name: str, caption: str, draw: Callable[[], Figure | None]) -> list[
         return [] if figure is None else [Picture(name, caption, *style.encode(figure))]
 
 
-def medians(columns: Sequence[Column]) -> dict[str, Estimate]:
-    """The median HNS of each column by label, over the games that all have."""
+def aggregates(columns: Sequence[Column], name: str) -> dict[str, Estimate]:
+    """The median or mean HNS of each column by label, over the games that all have.
+
+    :param name: `median` or `mean`
+    """
     sets = of_columns(columns).sets
     if not sets:
         return {}
-    found = {row.entry.label: row.estimates["median"] for row in sets[-1][1] if row.entry.ours and not row.extra}
+    found = {row.entry.label: row.estimates[name] for row in sets[-1][1] if row.entry.ours and not row.extra}
     return {label: estimate for label, estimate in found.items() if estimate is not None}
 
 
@@ -58,7 +61,7 @@ def score_against_speed(sweeps: Sequence[Sweep]) -> Figure:
     figure = Figure(figsize=(0.5 * style.WIDTH * len(sweeps), 4.2), layout="constrained")
     panels: Any = figure.subplots(1, len(sweeps), squeeze=False)[0]
     for axes, sweep in zip(panels, sweeps, strict=True):
-        estimates = medians([column for _, column in sweep.values])
+        estimates = aggregates([column for _, column in sweep.values], "median")
         shown = [(value, estimates.get(column.label), speed_of(column)) for value, column in sweep.values]
         points = [(value, score, speed[0]) for value, score, speed in shown if score is not None and speed is not None]
         axes.plot([p[2] for p in points], [p[1].value for p in points], color=style.GREY, linewidth=1.0, zorder=1)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nait.paper.figures import Sweep, medians
-from nait.report.aggregates import aggregate
-from nait.report.comparison import Entry
+from nait.paper.figures import Sweep, aggregates
 from nait.report.results import Column
 from nait.report.study import of_columns
 from nait.report.tables import NONE, PLAIN, Table, aggregates_table, hns, interval, speed_of
@@ -18,15 +16,19 @@ def rate(value: float | None) -> str:
 
 
 def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
-    """Median and mean HNS and the speed of every value of each hyperparameter."""
+    """Median and mean HNS, over the games that all values have, and the speed of each hyperparameter's values."""
     rows = []
     for sweep in sweeps:
-        estimates = medians([column for _, column in sweep.values])
+        columns = [column for _, column in sweep.values]
+        median, mean = aggregates(columns, "median"), aggregates(columns, "mean")
         for value, column in sweep.values:
             marked = f"{value} (the paper's)" if value == sweep.default else value
-            games = [game for game in column.games() if column.label in estimates]
-            mean = aggregate(Entry("", True, column.scores()).normalised(games))["mean"] if games else None
-            cells = [sweep.symbol, marked, interval(estimates.get(column.label), hns), interval(mean, hns)]
+            cells = [
+                sweep.symbol,
+                marked,
+                interval(median.get(column.label), hns),
+                interval(mean.get(column.label), hns),
+            ]
             speed = speed_of(column)
             rows.append([*cells, rate(speed[0] if speed else None)])
     headings = ["hyperparameter", "value", "median HNS", "mean HNS", "steps/s"]
