@@ -19,7 +19,6 @@ from nait import checkpoint
 from nait.arrays import Arrays, part, prefixed
 from nait.callbacks import MaybeCallback, as_callback
 from nait.config import Config
-from nait.diary import Diary, Way
 from nait.envs import Frames, Resumable
 from nait.errors import NaitError
 from nait.kernels import shares
@@ -69,26 +68,12 @@ class ActionValue:
 
 
 @dataclass(frozen=True)
-class RememberedGame:
-    """A game of the training that went through the state asked about, and went on better than any other from there."""
-
-    episode: int
-    """Which one, counted from 1."""
-    step: int
-    """Step within that episode, counted from 0."""
-    score: float
-    """What it still brought from there on, undiscounted."""
-
-
-@dataclass(frozen=True)
 class Decision:
     """Why the agent acts as it does in one state."""
 
     action: int
     """What `predict(deterministic=True)` chooses."""
     actions: tuple[ActionValue, ...]
-    remembered: RememberedGame | None = None
-    """The game whose way it follows (`play="best"`); None where it goes by the values."""
 
 
 class NAIT:
@@ -134,7 +119,6 @@ class NAIT:
         )
         self.memory = make_memory(self.n_actions, self.representation, config)
         self.trace = Trace(config.gamma, self.representation.dim, config.update_every, config.trace_decay)
-        self.diary = Diary()
         self.num_timesteps = 0
         self.episode_scores: list[float] = []
         """Undiscounted return of every finished episode, in the game's own reward."""
@@ -196,14 +180,12 @@ class NAIT:
         self._stack = self._frames.next(self._stack, observation)
         self.trace.receive(float(reward))
         self.num_timesteps += 1
-        points = float(info.get("raw_reward", reward))
-        self._score += points
-        self.diary.append(lookup.key, action, points)
+        self._score += float(info.get("raw_reward", reward))
         done = bool(terminated or truncated)
         lost_life = int(info.get("lives", 0)) < self._lives
         self._lives = int(info.get("lives", 0))
         if done:
-            self._end_episode(whole=True)
+            self._end_episode()
         elif lost_life and self.config.trace_end == "life":
             self.trace.write(self.memory, self.trace.returns)
             self._begin_trace()
@@ -235,10 +217,9 @@ class NAIT:
         elif due:
             self.trace.write(self.memory, self.trace.targets(bootstrap))
 
-    def _end_episode(self, *, whole: bool) -> None:
+    def _end_episode(self) -> None:
         """Final returns: Update(tau, G)."""
         self.trace.write(self.memory, self.trace.returns)
-        self.diary.end(whole=whole)
         self._stack = None
         self.episode_scores.append(self._score)
         self.episode_ends.append(self.num_timesteps)
@@ -246,7 +227,7 @@ class NAIT:
     def cut_episode(self) -> None:
         """End the episode under way here, as if the environment had; the next step begins with a reset."""
         if self._stack is not None:
-            self._end_episode(whole=False)
+            self._end_episode()
 
     # Using what was learned
 
@@ -297,23 +278,10 @@ class NAIT:
         stack = self._frames.first(observation) if state is None else self._frames.next(state, observation)
         lookup = self._look(stack, search_thin=True)
         actions = tuple(self._explain_action(lookup, action) for action in range(self.n_actions))
-        way = self._way(lookup)
-        since = self.num_timesteps - len(self.diary)  # a file of a time before there were diaries brings none
-        remembered = None if way is None else RememberedGame(*self._moment(since + way.step), way.score)
-        return Decision(self._play(lookup, None), actions, remembered)
+        return Decision(self._play(lookup, None), actions)
 
     def _play(self, lookup: Lookup, rng: np.random.Generator | None) -> int:
-        way = self._way(lookup)
-        return choose(lookup, self.config, rng, known_first=self.config.play != "greedy") if way is None else way.action
-
-    def _way(self, lookup: Lookup) -> Way | None:
-        """What to follow instead of the values."""
-        return self.diary.best(lookup.key) if self.config.play == "best" else None
-
-    def _moment(self, step: int) -> tuple[int, int]:
-        """The episode in which a step of the training lies, counted from 1, and its number there, from 0."""
-        episode = bisect.bisect_right(self.episode_ends, step)
-        return episode + 1, step - (self.episode_ends[episode - 1] if episode else 0)
+        return choose(lookup, self.config, rng, known_first=self.config.play == "known")
 
     def _look(self, stack: Stack, search_thin: bool = False) -> Lookup:
         """A lookup that leaves the training as it is."""
@@ -329,11 +297,12 @@ class NAIT:
         born, values, states = self.memory.born(ids), self.memory.values_of(ids), self.memory.states_of(ids)
         neighbours = []
         for i in range(len(ids)):
-            episode, step = self._moment(int(born[i]))
+            episode = bisect.bisect_right(self.episode_ends, int(born[i]))
+            began = self.episode_ends[episode - 1] if episode else 0
             neighbours.append(
                 Neighbour(
-                    episode=episode,
-                    step=step,
+                    episode=episode + 1,
+                    step=int(born[i]) - began,
                     distance=float(np.sqrt(squared[i])),
                     weight=float(weights[i]),
                     value=float(values[i]),
@@ -397,7 +366,6 @@ class NAIT:
         arrays.update(prefixed("representation.", self.representation.save()))
         arrays["episode_scores"] = np.array(self.episode_scores, dtype=np.float64)
         arrays["episode_ends"] = np.array(self.episode_ends, dtype=np.int64)
-        arrays.update(prefixed("diary.", self.diary.save()))
         if isinstance(self.env, Resumable):
             arrays.update(prefixed("env.", self.env.snapshot()))
         elif self.env is not None and self._stack is None:
@@ -441,12 +409,8 @@ class NAIT:
         self.num_timesteps = int(meta["num_timesteps"])
         self.episode_scores = arrays["episode_scores"].tolist()
         self.episode_ends = arrays["episode_ends"].tolist()
-        self.diary.load(part(arrays, "diary."), self.n_actions)
         self._rng.bit_generator.state = meta["rng"]
         self._play_rng.bit_generator.state = meta["play_rng"]
-        goes_on = meta["running"] and isinstance(env, Resumable)
-        if not goes_on:
-            self.diary.end(whole=False)
         if env is None:
             return
         if isinstance(env, Resumable):
@@ -454,7 +418,7 @@ class NAIT:
                 env.restore(snapshot)
         elif meta.get("env_rng") is not None:
             env.unwrapped.np_random.bit_generator.state = meta["env_rng"]
-        if goes_on:
+        if meta["running"] and isinstance(env, Resumable):
             self._score, self._lives = float(meta["score"]), int(meta["lives"])
             self._held, self._hold = int(meta.get("held", 0)), int(meta.get("hold", 0))
             self._stack = arrays["stack"]

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -367,15 +367,15 @@ def _explain(options: argparse.Namespace) -> int:
         return 0
     title = f"{settings.env} after {agent.num_timesteps:,} steps of training, step {options.step} of an episode"
     explanation.save(explanation.draw(decision, screen, agent, title), options.out)
-    name = decision.actions[decision.action].name
-    print(f"it takes {name}: {explanation.reason(decision)}; {options.out} shows more")
+    chosen = decision.actions[decision.action]
+    value = f"value {chosen.value:.1f}" if math.isfinite(chosen.value) else "tried too seldom to be judged"
+    print(f"it takes {chosen.name} ({value}); {options.out} shows why")
     return 0
 
 
 def _decision_json(decision: nait.Decision) -> dict[str, Any]:
     return {
         "action": decision.action,
-        "remembered": None if decision.remembered is None else asdict(decision.remembered),
         "actions": [
             {
                 "action": action.action,

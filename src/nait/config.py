@@ -93,13 +93,11 @@ class Config:
         "steps that a random action is held at most; how many is drawn each time with a chance falling as 1 / n^2",
     )
     play: str = hyper(
-        "best",
+        "known",
         "pi",
-        "what is done without learning in a state met before: what the best game did from there on, by all its rewards "
-        "to the end (best; as known where the world is one of chance), the action of highest value taken there, unless "
-        "half of the others promise as much (known), or that of the highest value, as while learning (greedy, the "
-        "paper's)",
-        ("best", "known", "greedy"),
+        "what is done without learning in a state met before: the best action taken there, unless half of the others "
+        "promise as much (known), or that of the highest value, as while learning (greedy, the paper's)",
+        ("known", "greedy"),
     )
     play_reach: int = hyper(
         2,

@@ -19,11 +19,7 @@ def test_a_decision_is_drawn_and_told(env: str, steps: str, tmp_path: Path, caps
     assert image.std() > 10
     capsys.readouterr()
     assert main(["explain", run, "--step", "5", "--json"]) == 0
-    remembered = json.loads(capsys.readouterr().out)["remembered"]
-    assert remembered["step"] == 5, "the first game of play begins as the first of training did"
-    assert main(["explain", run, "--step", "5", "--json", "--play", "greedy"]) == 0
     decision = json.loads(capsys.readouterr().out)
-    assert decision["remembered"] is None
     best = max(decision["actions"], key=lambda action: action["value"])
     assert decision["actions"][decision["action"]]["value"] == best["value"]
     assert sum(n["weight"] for n in best["neighbours"]) == pytest.approx(1)

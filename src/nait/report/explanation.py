@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from nait.agent import NAIT, Decision, Neighbour
+from nait.agent import NAIT, ActionValue, Decision, Neighbour
 from nait.errors import NaitError
 from nait.representation import DCT, NativeDCT
 
@@ -56,15 +56,11 @@ def _draw_values(axes: Any, decision: Decision) -> None:
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
     axes.set_ylabel("remembered return, Q(s, a)")
     chosen = decision.actions[decision.action]
-    axes.set_title(f"it takes {chosen.name}: {reason(decision)}")
+    axes.set_title(f"it takes {chosen.name}: {_reason(chosen, decision)}")
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def reason(decision: Decision) -> str:
-    """Why, in a few words."""
-    chosen, game = decision.actions[decision.action], decision.remembered
-    if game is not None:
-        return f"episode {game.episode} was here at step {game.step}, and still brought {game.score:g}"
+def _reason(chosen: ActionValue, decision: Decision) -> str:
     if math.isinf(chosen.value):
         return "it has been tried too seldom to be judged"
     ties = sum(action.value == chosen.value for action in decision.actions)
