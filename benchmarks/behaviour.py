@@ -55,15 +55,15 @@ def behaviour(run: Path, episodes: int) -> str:
     settings, agent = open_run(run)
     assert agent.env is not None
     env = Watched(agent.env)
-    entries, look_up, known = agent.memory.sizes(), agent.memory.lookup, 0
+    entries, look_up, known = agent.memory.sizes(), agent._look_in_play, 0
 
-    def lookup(*arguments: Any, **more: Any) -> Lookup:
+    def look(*arguments: Any) -> Lookup:
         nonlocal known
-        found = look_up(*arguments, **more)
+        found = look_up(*arguments)
         known += bool((found.exact != ABSENT).any())
         return found
 
-    with patch.object(agent.memory, "lookup", lookup), agent.playing_from(settings.seed, agent.num_timesteps):
+    with patch.object(agent, "_look_in_play", look), agent.playing_from(settings.seed, agent.num_timesteps):
         scores, lengths = evaluate_policy(
             agent,
             env,

@@ -247,6 +247,7 @@ NB_MODULE(_core, m) {
             "state as a memory keeps it; two states with the same one are the same state.\n\n"
             "reach: take so many times k neighbours, or all if there are fewer. playing: leave the sequence of training\n"
             "lookups as it is. search_thin: find neighbours also where there are fewer than k.")
+        .def("begin_play", &Memory::begin_play, "Let the lookups of play begin anew, whatever was asked before.")
         .def(
             "find",
             [](Memory& self, std::int64_t action, In<std::int32_t, nb::ndim<1>> state) {

@@ -148,6 +148,12 @@ class Memory {
         }
     }
 
+    // Searches of play begin anew, as in a memory that has just been restored.
+    void begin_play() {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (ActionMemory& memory : actions_) memory.playing = Cursor{};
+    }
+
     // Q'(s, a) of the state last looked up: the estimate from M'_a, by its own k nearest.
     double frozen_q(std::size_t action) {
         const std::lock_guard<std::mutex> lock(mutex_);

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import gymnasium
 import numpy as np
@@ -300,6 +301,33 @@ def test_predict_and_explain_leave_the_training_as_it_is() -> None:
         agents[0].predict(other)
         agents[0].explain(other)
     same_memory(*agents)
+
+
+def test_an_evaluation_does_not_depend_on_the_ones_before_it() -> None:
+    """Every other state is asked about for the first time, by a graph whose searches begin where the last ended."""
+    agent = nait.NAIT(nait.make_atari("Boxing"), seed=0, k=8, ef_search=8, M=10, ef_construction=20).learn(9000)
+    env = nait.make_atari("Boxing")
+    nait.evaluate_policy(agent, env, 1, seed=1)
+    looked_up = [lookup.q.tobytes() for lookup in agent._looked_up.values()]
+    assert len(looked_up) > 1000
+    nait.evaluate_policy(agent, env, 1, seed=2)
+    nait.evaluate_policy(agent, env, 1, seed=1)
+    assert [lookup.q.tobytes() for lookup in agent._looked_up.values()] == looked_up
+
+
+def test_a_state_met_again_in_play_is_looked_up_once_until_the_agent_learns() -> None:
+    agent = nait.NAIT(nait.make_atari("Breakout"), seed=0, k=8).learn(300)
+    observation, _ = nait.make_atari("Breakout").reset(seed=0)
+    with patch.object(agent.memory, "lookup", wraps=agent.memory.lookup) as lookup:
+        assert len({agent.predict(observation)[0] for _ in range(20)}) == 1
+        assert lookup.call_count == 1
+        agent.learn(1)
+        lookup.reset_mock()
+        agent.predict(observation)
+        assert lookup.call_count == 1
+        agent.begin_play()
+        agent.predict(observation)
+        assert lookup.call_count == 2
 
 
 def test_evaluation_does_not_learn_and_the_next_training_begins_anew() -> None:

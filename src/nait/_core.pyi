@@ -32,6 +32,9 @@ class Memory:
         lookups as it is. search_thin: find neighbours also where there are fewer than k.
         """
 
+    def begin_play(self) -> None:
+        """Let the lookups of play begin anew, whatever was asked before."""
+
     def find(self, action: int, state: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> int:
         """The slot of a state in M_a, or -1."""
 

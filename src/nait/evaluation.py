@@ -32,6 +32,7 @@ def evaluate_policy(
     """
     if env is agent.env:
         agent.cut_episode()
+    agent.begin_play()
     scores, lengths = [], []
     for episode in range(n_eval_episodes):
         observation, _ = env.reset(seed=seed if episode == 0 else None)

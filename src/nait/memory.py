@@ -112,6 +112,9 @@ class Memory:
             distance[actions] = squared.mean(axis=1)
         return Lookup(state, key, q, distance, exact, neighbours)
 
+    def begin_play(self) -> None:
+        """Nothing to do: what these indexes find does not depend on what was asked before."""
+
     def find(self, state: State, key: int, action: int) -> int:
         """The id of the pair's entry, or ABSENT."""
         return next((i for i in self._same(state, key) if self._actions[i] == action), ABSENT)

@@ -90,6 +90,10 @@ class NativeMemory:
             exact[:] = [ABSENT if slot == ABSENT else slot * self.n_actions + a for a, slot in enumerate(slots)]
         return Lookup(state, hash_of(state), q, distance, exact, {})
 
+    def begin_play(self) -> None:
+        """Let lookups with `playing` begin anew: each begins where the last one ended, and may find others there."""
+        self._core.begin_play()
+
     def _prefer_thin(self, q: Values, exact: Ids) -> None:
         """An infinite value for actions with fewer than k entries, as long as there are any."""
         thin = self._core.sizes() < self._config.k

@@ -278,6 +278,22 @@ def test_an_export_without_an_order_is_linked_anew() -> None:
     assert np.array_equal(new.export(0)["links"], once.export(0)["links"])
 
 
+def test_play_that_begins_anew_does_not_depend_on_what_was_asked_before() -> None:
+    rng = np.random.default_rng(5)
+    states = states_of(rng, 1500, 60, 200)
+    look = Looker(1, 60, k=10, ef_search=12, flat_below=50, settle=50)
+    fill(look.memory, 0, states, rng.normal(size=len(states)))
+    queries = states_of(rng, 40, 60, 200)
+
+    def play() -> list[bytes]:
+        return [look(query, playing=True)[1].tobytes() for query in queries]
+
+    first = play()
+    assert play() != first  # searches begin where others ended, and so find others
+    look.memory.begin_play()
+    assert play() == first
+
+
 def test_playing_leaves_the_training_as_it_is() -> None:
     rng = np.random.default_rng(8)
     states = walk(rng, 2000, 30)
