@@ -328,6 +328,9 @@ def test_a_state_met_again_in_play_is_looked_up_once_until_the_agent_learns() ->
         agent.begin_play()
         agent.predict(observation)
         assert lookup.call_count == 2
+        agent.cut_episode()  # writes the final returns
+        agent.predict(observation)
+        assert lookup.call_count == 3
 
 
 def test_evaluation_does_not_learn_and_the_next_training_begins_anew() -> None:

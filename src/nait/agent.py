@@ -231,6 +231,7 @@ class NAIT:
     def cut_episode(self) -> None:
         """End the episode under way here, as if the environment had; the next step begins with a reset."""
         if self._stack is not None:
+            self._looked_up.clear()
             self._end_episode()
 
     # Using what was learned
