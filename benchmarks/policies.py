@@ -17,10 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from nait.config import Config
 from nait.experiments.run import evaluate, open_run
 from nait.experiments.suites import atari57
 
-WAYS = ("greedy", "known")
+WAYS = sorted(Config.__dataclass_fields__["play"].metadata["choices"])  # greedy first
 
 
 def scores(run: Path, ways: list[str], episodes: int) -> tuple[str, int, dict[str, float]]:
@@ -37,7 +38,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("store", type=Path, help="a folder of `nait bench`")
     parser.add_argument("--games", nargs="*", help="these alone")
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--episodes", type=int, default=20)
     parser.add_argument("--csv", type=Path, default=Path("policies.csv"))
     arguments = parser.parse_args()

@@ -16,7 +16,19 @@ import hashlib
 import numpy as np
 
 import nait
+from nait.envs import AtariEnv
 from nait.experiments.suites import atari57
+
+
+def played(env: AtariEnv, actions: list[int]) -> bytes:
+    """A hash of what is seen and earned by these actions, as far as the episode lasts."""
+    seen = hashlib.sha256()
+    for action in actions:
+        observation, reward, terminated, truncated, _ = env.step(action)
+        seen.update(observation.tobytes() + str(reward).encode())
+        if terminated or truncated:
+            break
+    return seen.digest()
 
 
 def begun(game: str, resets: int) -> tuple[int, int]:
@@ -28,19 +40,10 @@ def begun(game: str, resets: int) -> tuple[int, int]:
     env.reset(seed=0)
     memories, plays = set(), set()
     for _ in range(resets):
-        for action in rng.integers(n_actions, size=int(rng.integers(1, 400))).tolist():
-            _, _, terminated, truncated, _ = env.step(action)
-            if terminated or truncated:
-                break
+        played(env, rng.integers(n_actions, size=int(rng.integers(1, 400))).tolist())
         observation, _ = env.reset()
         memories.add(env.ale.getRAM().tobytes())
-        seen = hashlib.sha256(observation.tobytes())
-        for action in given:
-            observation, reward, terminated, truncated, _ = env.step(action)
-            seen.update(observation.tobytes() + str(reward).encode())
-            if terminated or truncated:
-                break
-        plays.add(seen.digest())
+        plays.add(observation.tobytes() + played(env, given))
     return len(memories), len(plays)
 
 
