@@ -74,6 +74,8 @@ def test_every_figure_and_table_is_drawn(
     text = path.read_text()
     assert all(f"(figures/{figure}.png)" in text for figure in figures)
     assert "3" in text.split("What was run")[1]
+    assert "No game has more than one run" not in text
+    assert "several machines" not in text
     assert "\n|---|" in text
     assert "nan" not in text
 
@@ -87,15 +89,29 @@ def test_the_ablations_run_and_stand_beside_the_papers(tmp_path: Path, monkeypat
     rows = [line for line in path.read_text().splitlines() if line.startswith(("| NAIT", "| DCT", "| HNSW", "| tie"))]
     cells = {tuple(row.split(" | ")[:2]): row.split(" | ") for row in rows}
     assert cells["| HNSW", "KD-tree"][2] == "–"  # noqa: RUF001 (no score: it is run for its speed)
-    assert float(cells["| HNSW", "KD-tree"][4].replace(",", "")) > 0
+    assert float(cells["| HNSW", "KD-tree"][6].replace(",", "")) > 0
+    assert cells["| HNSW", "KD-tree"][4:6] == cells["| NAIT", "–"][4:6] == ["–", "–"]  # noqa: RUF001
     assert cells["| DCT projection", "sparse"][3] == "0.281"
-    assert float(cells["| tie-break", "uniform"][2]) > -1
+    ahead = float(cells["| tie-break", "uniform"][2]) - float(cells["| NAIT", "–"][2])  # noqa: RUF001
+    assert float(cells["| tie-break", "uniform"][4]) == pytest.approx(ahead, abs=0.0011)  # of one game: no error
+    assert cells["| tie-break", "uniform"][5] == f"{int(ahead > 0)} of 1"
+    assert "No game has more than one run" in path.read_text()
     records = {record.setting: record for record in store.read(tmp_path / "a")}
     assert len(records) == len(ablations.ABLATIONS)
     assert records["representation=identity"].steps == 60
     assert records["tie_break=uniform"].steps == 200
     assert not list((tmp_path / "a" / "runs").glob("*/checkpoint.nait"))
     perform(registry.EXPERIMENTS["ablations"], request(tmp_path / "a", engine=NoEngine))
+
+
+def test_runs_of_two_machines_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "QUICK", TINY)
+    perform(registry.EXPERIMENTS["clipping"], request(tmp_path))
+    (record,) = (record for record in store.read(tmp_path) if record.setting)
+    store.write(tmp_path, replace(record, machine={**record.machine, "cpu": "Babbage"}))
+    path, _ = perform(registry.EXPERIMENTS["clipping"], request(tmp_path, engine=NoEngine))
+    assert "several machines (" in path.read_text()
+    assert "Babbage" in path.read_text()
 
 
 def test_the_speed_of_a_slow_variant_is_that_of_its_last_thousand_steps(tmp_path: Path) -> None:

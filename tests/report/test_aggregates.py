@@ -13,6 +13,7 @@ from nait.experiments.suites import atari100k
 from nait.report.aggregates import (
     Runs,
     aggregate,
+    difference,
     mean_over_runs,
     performance_profile,
     probability_of_improvement,
@@ -51,6 +52,27 @@ def test_a_game_with_fewer_runs_weighs_as_much() -> None:
     ahead = probability_of_improvement(few, other).value
     assert ahead == pytest.approx(probability_of_improvement(repeated, other).value)
     assert ahead == pytest.approx((0 + 0.5 + 1 + 1) / 4)
+
+
+def test_a_difference_is_paired_by_game() -> None:
+    ours = [np.array([0.5]), np.array([1.0, 3.0]), np.array([0.2]), np.array([0.3])]
+    theirs = [np.array([0.4, 0.2]), np.array([1.0]), np.array([0.2]), np.array([0.9])]
+    found = difference(ours, theirs)  # 0.2, 1, 0, -0.6
+    assert (found.better, found.games) == (2, 4)
+    assert found.value == pytest.approx(0.15)
+    assert found.error == pytest.approx(np.sqrt((0.05**2 + 0.85**2 + 0.15**2 + 0.75**2) / 3 / 4))
+    assert difference(ours[:1], theirs[:1]).error is None
+    with pytest.raises(ValueError, match="shorter"):
+        difference(ours, theirs[:2])
+
+
+@given(pairs=st.lists(st.tuples(runs_of_a_game, runs_of_a_game), min_size=1, max_size=8))
+def test_a_difference_turns_its_sign_with_the_sides(pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    ours, theirs = [x for x, _ in pairs], [y for _, y in pairs]
+    there, back = difference(ours, theirs), difference(theirs, ours)
+    assert there.value == pytest.approx(-back.value)
+    assert there.error == (None if len(pairs) == 1 else pytest.approx(back.error))
+    assert there.better + back.better <= there.games
 
 
 @pytest.mark.parametrize("method", list(REFERENCE["aggregates"]))

@@ -14,7 +14,7 @@ from nait.experiments.suites import atari100k
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import aggregates, picture
 from nait.paper.suite import Size, Variant, about, run_variants
-from nait.paper.tables import rate
+from nait.paper.tables import DIFFERENCE, difference_cells, rate
 from nait.report import style
 from nait.report.aggregates import Estimate
 from nait.report.figures import HNS, diamond, dot, legend, rate_axis
@@ -65,12 +65,14 @@ def make(request: Request) -> Page:
     outcome = run_variants("ablations", request, variants, FULL, QUICK)
     whole = [outcome.columns[row.label] for row in ABLATIONS if row.label in outcome.columns and not row.speed_only]
     scores = aggregates(whole, "median")
-    rows = [_cells(row, outcome.columns.get(row.label), scores.get(row.label)) for row in ABLATIONS]
+    agent = outcome.columns.get(ABLATIONS[0].label)
+    rows = [_cells(row, outcome.columns.get(row.label), scores.get(row.label), agent) for row in ABLATIONS]
     few = next(
         (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None
     )
     headings = [("component", PLAIN), ("replaced by", PLAIN)]
-    headings += [("median HNS", OURS), ("median HNS", PUBLISHED), ("steps/s", OURS), ("steps/s", PUBLISHED)]
+    headings += [("median HNS", OURS), ("median HNS", PUBLISHED)]
+    headings += [(heading, OURS) for heading in DIFFERENCE] + [("steps/s", OURS), ("steps/s", PUBLISHED)]
     drawn = picture(
         "ablations",
         "Median human-normalised score with its 95 % interval, and steps a second. Diamonds: the paper's.",
@@ -89,12 +91,13 @@ def make(request: Request) -> Page:
     return Page([about(outcome, *texts), Section("Ablations", parts=[table, *drawn])], failed=outcome.failed)
 
 
-def _cells(row: Ablation, column: Column | None, score: Estimate | None) -> list[str]:
+def _cells(row: Ablation, column: Column | None, score: Estimate | None, agent: Column | None) -> list[str]:
     return [
         row.component,
         row.replacement or NONE,
         interval(score, hns),
         NONE if row.score is None else hns(row.score),
+        *difference_cells(None if row.speed_only else column, agent),
         NONE if column is None else rate(_speed(row, column)),
         NONE if row.itr_s is None else f"{row.itr_s:g}",
     ]

@@ -9,7 +9,7 @@ from nait.experiments.suites import atari57, atari100k
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import Sweep, distributions, picture
 from nait.paper.suite import Size, Variant, about, run_variants
-from nait.paper.tables import comparison_table
+from nait.paper.tables import comparison_table, difference_table
 from nait.report import figures
 from nait.report.page import Section
 from nait.report.study import of_columns
@@ -68,6 +68,7 @@ def _compare(name: str, request: Request, variants: Sequence[Variant], full: Siz
     study = of_columns(columns)
     sweep = Sweep("", [(column.label, column) for column in columns], "")
     parts: list[Any] = comparison_table(name, "Aggregates", columns)
+    parts += difference_table(name, columns)
     parts += picture(
         f"{name}_scores",
         "The games' human-normalised scores, each averaged over its seeds first. Boxes: the middle half.",

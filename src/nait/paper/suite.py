@@ -17,7 +17,7 @@ from nait.experiments.store import read, write_csv
 from nait.paper.experiment import Request, Unfinished
 from nait.report.page import Section
 from nait.report.results import Column, Source, read_source
-from nait.report.tables import ranges, spread, steps_name
+from nait.report.tables import machine_names, ranges, spread, steps_name
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     return Outcome(
         {label: column for label, column in columns.items() if column.done},
         description,
-        _warnings(request, standing),
+        _warnings(request, standing, list(columns.values())),
         len(standing.failed),
     )
 
@@ -126,10 +126,15 @@ def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
     return Column(label, source.path, jobs[0].setting, found)
 
 
-def _warnings(request: Request, standing: Standing) -> list[str]:
+def _warnings(request: Request, standing: Standing, columns: Sequence[Column]) -> list[str]:
     lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
     if standing.open():
         lines.append(f"{len(standing.open())} of {len(standing.jobs)} runs have not been made.")
+    if columns and all(len(runs) == 1 for column in columns for runs in column.scores().values()):
+        lines.append("No game has more than one run, so medians and means have no intervals.")
+    machines = sorted({name for column in columns for name in machine_names(column)})
+    if len(machines) > 1:
+        lines.append(f"Made on several machines ({', '.join(machines)}): speeds of different variants do not compare.")
     if request.quick:
         lines.append("A quick version: it shows how the figure is made. So few steps and games prove nothing.")
     return lines

@@ -36,6 +36,19 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """Between two methods on the same games, in means over a game's runs; it needs no second run of any game."""
+
+    value: float
+    """Averaged over games."""
+    error: float | None
+    """The standard error of that average, from how the games differ among themselves; None of a single game."""
+    better: int
+    """The games on which the first method scores more."""
+    games: int
+
+
+@dataclass(frozen=True)
 class Band:
     """A curve and its pointwise interval; without one, `low` and `high` are the curve itself."""
 
@@ -111,6 +124,14 @@ def probability_of_improvement(ours: Runs, theirs: Runs, reps: int = REPS, seed:
     rng = np.random.default_rng(seed)
     pairs = zip(_samples(ours, reps, rng), _samples(theirs, reps, np.random.default_rng(seed + 1)), strict=True)
     return _estimate(value, np.concatenate([probability(a, b) for a, b in pairs]))
+
+
+def difference(ours: Runs, theirs: Runs) -> Difference:
+    """How much higher ours score than theirs, game by game."""
+    ours, theirs = _checked(ours), _checked(theirs)
+    found = np.array([x.mean() - y.mean() for x, y in zip(ours, theirs, strict=True)])
+    error = float(found.std(ddof=1) / math.sqrt(len(found))) if len(found) > 1 else None
+    return Difference(float(found.mean()), error, int((found > 0.0).sum()), len(found))
 
 
 def performance_profile(runs: Runs, taus: Floats, reps: int = REPS, seed: int = 0) -> Band:

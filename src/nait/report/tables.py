@@ -254,7 +254,7 @@ def speed_table(columns: Sequence[Column]) -> Table:
         if speed is None:
             continue
         rate, seconds = speed
-        hardware = f"one thread, {', '.join(_machine(column))}" if _machine(column) else "one CPU thread"
+        hardware = f"one thread, {', '.join(machine_names(column))}" if machine_names(column) else "one CPU thread"
         hours = 57 * published.BUDGET / rate / 3600
         scaled = seconds * published.BUDGET / (column.budget or published.BUDGET)
         rows.append((OURS, [column.label, hardware, f"{rate:,.0f}", _minutes(scaled / 60), f"{hours:,.2f}"]))
@@ -375,7 +375,8 @@ def _mean(values: Sequence[float], form: Callable[[float], str]) -> str:
     return form(float(np.mean(values))) if values else NONE
 
 
-def _machine(column: Column) -> list[str]:
+def machine_names(column: Column) -> list[str]:
+    """The processors that a column's runs were made on."""
     facts = column.facts()
     names = ("machine cpu", "machine model", "machine processor")
     return next((facts[name] for name in names if name in facts), [])
