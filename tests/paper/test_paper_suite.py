@@ -104,6 +104,23 @@ def test_the_ablations_run_and_stand_beside_the_papers(tmp_path: Path, monkeypat
     perform(registry.EXPERIMENTS["ablations"], request(tmp_path / "a", engine=NoEngine))
 
 
+def test_a_variant_that_lacks_games_has_no_median_and_changes_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def median_of(column: str, text: str) -> str:
+        return next(line for line in text.splitlines() if line.startswith(column)).split(" | ")[2]
+
+    whole = pretend(monkeypatch, "ef", tmp_path).read_text()
+    (tmp_path / "ef" / "records" / "Breakout-ef_search=50-s0.json").unlink()
+    (tmp_path / "ef" / "records" / "Breakout-ef_search=50-s1.json").unlink()
+    again = request(tmp_path / "ef", games=GAMES, seeds=(0, 1), steps=100_000, draw=True)
+    monkeypatch.undo()
+    part = perform(registry.EXPERIMENTS["ef"], again)[0].read_text()
+    assert median_of("| efs | 50 |", whole) != median_of("| efs | 50 |", part) == "–"  # noqa: RUF001
+    assert median_of("| efs | 400 |", whole) == median_of("| efs | 400 |", part)
+    assert "of 2" in next(line for line in part.splitlines() if line.startswith("| efs | 50 |"))
+
+
 def test_runs_of_two_machines_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "QUICK", TINY)
     perform(registry.EXPERIMENTS["clipping"], request(tmp_path))

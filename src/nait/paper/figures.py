@@ -39,11 +39,12 @@ def picture(name: str, caption: str, draw: Callable[[], Figure | None]) -> list[
 
 
 def aggregates(columns: Sequence[Column], name: str) -> dict[str, Estimate]:
-    """The median or mean HNS of each column by label, over the games that all have.
+    """The median or mean HNS by label, of the columns that lack no game that another one has.
 
     :param name: `median` or `mean`
     """
-    sets = of_columns(columns).sets
+    every = {game for column in columns for game in column.games()}
+    sets = of_columns([column for column in columns if every <= set(column.games())]).sets
     if not sets:
         return {}
     found = {row.entry.label: row.estimates[name] for row in sets[-1][1] if row.entry.ours and not row.extra}

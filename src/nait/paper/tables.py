@@ -44,7 +44,7 @@ def difference_table(name: str, columns: Sequence[Column]) -> list[Table]:
 
 
 def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
-    """Median and mean HNS, over the games that all values have, the difference from the paper's value, and speed."""
+    """Median and mean HNS of the values that have all games, the difference from the paper's value, and speed."""
     rows = []
     for sweep in sweeps:
         columns = [column for _, column in sweep.values]
