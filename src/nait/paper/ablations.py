@@ -125,24 +125,22 @@ def _speed(row: Ablation, column: Column) -> float | None:
 
 
 def draw(columns: Mapping[str, Column], scores: Mapping[str, Estimate]) -> Figure:
-    """Scores on the left, speeds on the right, a row an ablation."""
-    figure = Figure(figsize=(style.WIDTH, 1.4 + 0.36 * len(ABLATIONS)), layout="constrained")
+    """Scores on the left, speeds on the right, a row an ablation that was run."""
+    shown = [row for row in ABLATIONS if row.label in columns]
+    figure = Figure(figsize=(style.WIDTH, 1.4 + 0.36 * len(shown)), layout="constrained")
     panels: Any = figure.subplots(1, 2, sharey=True)
-    speeds = {
-        row.label: found
-        for row in ABLATIONS
-        if row.label in columns and (found := _speed(row, columns[row.label])) is not None
-    }
-    for place, row in enumerate(ABLATIONS):
+    speeds = {row.label: found for row in shown if (found := _speed(row, columns[row.label])) is not None}
+    for place, row in enumerate(shown):
         score = scores.get(row.label)
         if score is not None:
             _point(panels[0], place, score)
         if row.label in speeds:
             _point(panels[1], place, Estimate(speeds[row.label]))
-    _diamonds(panels[0], [row.score for row in ABLATIONS])
-    _diamonds(panels[1], [row.itr_s for row in ABLATIONS])
-    panels[0].set_yticks(range(len(ABLATIONS)), [row.label for row in ABLATIONS])
-    panels[0].set_ylim(len(ABLATIONS) - 0.5, -0.5)
+    _diamonds(panels[0], [row.score for row in shown])
+    _diamonds(panels[1], [row.itr_s for row in shown])
+    panels[0].set_yticks(range(len(shown)), [row.label for row in shown])
+    panels[0].set_ylim(len(shown) - 0.5, -0.5)
+    panels[0].set_xlim(left=min(0.0, panels[0].get_xlim()[0]))
     panels[0].set_xlabel(f"median {HNS}")
     panels[1].set_xlabel("steps a second, one thread")
     rate_axis(panels[1])
