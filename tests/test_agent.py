@@ -169,6 +169,7 @@ def test_learning_in_parts_is_learning_at_once() -> None:
         {"kernel": "triweight"},
         {"kernel": "gaussian"},
         {"tie_break": "uniform"},
+        {"tie_break": "first"},
         {"update": "monte_carlo"},
         {"alpha": 0.0, "alpha_up": 1.0},
         {"index": "flat"},

@@ -56,6 +56,13 @@ def test_the_uniform_tie_break_ignores_distances() -> None:
     assert [drawn.count(action) / 600 for action in range(4)] == pytest.approx([1 / 3, 1 / 3, 0, 1 / 3], abs=0.07)
 
 
+def test_the_first_of_equals_can_be_taken() -> None:
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert choose(lookup([0, 1, 0, 1], [10.0, 5000.0, 9e9, 9e9]), Config(tie_break="first"), rng) == 1
+    assert rng.bit_generator.state == before
+
+
 def test_what_is_known_comes_first_unless_half_of_the_others_promise_as_much() -> None:
     rng = np.random.default_rng(0)
     cases = [

@@ -49,8 +49,8 @@ class Config:
     tie_break: str = hyper(
         "novelty",
         "pi_tiebreak",
-        "among actions of equal value: by distance to what is known, or uniformly",
-        ("novelty", "uniform"),
+        "among actions of equal value: by distance to what is known, uniformly, or the first",
+        ("novelty", "uniform", "first"),
     )
     update: str = hyper(
         "intertrace",

@@ -36,8 +36,8 @@ def choose(lookup: Lookup, config: Config, rng: np.random.Generator | None, *, k
     if values.count(highest) == 1:  # nearly always, and a list of a few numbers is quicker than an array
         return values.index(highest)
     best = np.array([action for action, value in enumerate(values) if value == highest])
-    if config.tie_break == "uniform":
-        return int(best[0] if rng is None else rng.choice(best))
+    if config.tie_break != "novelty":
+        return int(best[0] if rng is None or config.tie_break == "first" else rng.choice(best))
     distance = lookup.distance[best]
     if rng is None:
         return int(best[distance.argmax()])

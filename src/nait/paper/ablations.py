@@ -59,6 +59,7 @@ ABLATIONS = (
     Ablation("held random actions", "none", {"epsilon": 0.0}, None, None),
     Ablation(PLAIN_TEXT, "", TEXT, None, None),
     Ablation("tie-break, text alone", "uniform", TEXT | {"tie_break": "uniform"}, None, None, beside=PLAIN_TEXT),
+    Ablation("tie-break, text alone", "the first", TEXT | {"tie_break": "first"}, None, None, beside=PLAIN_TEXT),
     Ablation("update, text alone", "Monte-Carlo", TEXT | {"update": "monte_carlo"}, None, None, beside=PLAIN_TEXT),
     Ablation("HNSW", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
 )
@@ -163,6 +164,6 @@ def _diamonds(axes: Any, values: Sequence[float | None]) -> None:
 EXPERIMENT = Experiment(
     "ablations",
     "what the representation, the tie-break, the update, the kernel and the index add to score and speed",
-    "3,640 runs of 100k steps: days of one core, hours of a node",
+    "3,900 runs of 100k steps: days of one core, hours of a node",
     make,
 )
