@@ -72,7 +72,7 @@ def make(request: Request) -> Page:
     variants = [Variant(row.label, row.settings, row.speed_only) for row in ABLATIONS]
     outcome = run_variants("ablations", request, variants, FULL, QUICK)
     whole = [outcome.columns[row.label] for row in ABLATIONS if row.label in outcome.columns and not row.speed_only]
-    scores = aggregates(whole, "median")
+    scores = aggregates(whole)["median"]
     rows = [_cells(row, outcome.columns, scores.get(row.label)) for row in ABLATIONS]
     few = next(
         (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from nait.experiments.suites import atari57
 from nait.report import style
-from nait.report.aggregates import Estimate
+from nait.report.aggregates import STATISTICS, Estimate
 from nait.report.figures import HNS, Picture
 from nait.report.results import Column
 from nait.report.study import of_columns
@@ -38,17 +38,15 @@ def picture(name: str, caption: str, draw: Callable[[], Figure | None]) -> list[
         return [] if figure is None else [Picture(name, caption, *style.encode(figure))]
 
 
-def aggregates(columns: Sequence[Column], name: str) -> dict[str, Estimate]:
-    """The median or mean HNS by label, of the columns that lack no game that another one has.
-
-    :param name: `median` or `mean`
-    """
+def aggregates(columns: Sequence[Column]) -> dict[str, dict[str, Estimate]]:
+    """Each statistic's estimates by label, of the columns that lack no game that another one has."""
     every = {game for column in columns for game in column.games()}
     sets = of_columns([column for column in columns if every <= set(column.games())]).sets
-    if not sets:
-        return {}
-    found = {row.entry.label: row.estimates[name] for row in sets[-1][1] if row.entry.ours and not row.extra}
-    return {label: estimate for label, estimate in found.items() if estimate is not None}
+    rows = [row for row in sets[-1][1] if row.entry.ours] if sets else []
+    return {
+        name: {row.entry.label: found for row in rows if (found := row.estimates[name]) is not None}
+        for name in STATISTICS
+    }
 
 
 def game_scores(column: Column) -> list[float]:
@@ -62,7 +60,7 @@ def score_against_speed(sweeps: Sequence[Sweep]) -> Figure:
     figure = Figure(figsize=(0.5 * style.WIDTH * len(sweeps), 4.2), layout="constrained")
     panels: Any = figure.subplots(1, len(sweeps), squeeze=False)[0]
     for axes, sweep in zip(panels, sweeps, strict=True):
-        estimates = aggregates([column for _, column in sweep.values], "median")
+        estimates = aggregates([column for _, column in sweep.values])["median"]
         shown = [(value, estimates.get(column.label), speed_of(column)) for value, column in sweep.values]
         points = [(value, score, speed[0]) for value, score, speed in shown if score is not None and speed is not None]
         axes.plot([p[2] for p in points], [p[1].value for p in points], color=style.GREY, linewidth=1.0, zorder=1)

@@ -130,7 +130,8 @@ def _warnings(request: Request, standing: Standing, columns: Sequence[Column]) -
     lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
     if standing.open():
         lines.append(f"{len(standing.open())} of {len(standing.jobs)} runs have not been made.")
-    if columns and all(len(runs) == 1 for column in columns for runs in column.scores().values()):
+    scored = [runs for column in columns for runs in column.scores().values()]
+    if scored and all(len(runs) == 1 for runs in scored):
         lines.append("No game has more than one run, so medians and means have no intervals.")
     machines = sorted({name for column in columns for name in machine_names(column)})
     if len(machines) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nait.experiments.suites import atari57
 from nait.paper.figures import Sweep, aggregates
 from nait.report import comparison
 from nait.report.aggregates import difference
@@ -27,20 +26,21 @@ def difference_cells(column: Column | None, base: Column | None) -> list[str]:
     if column is None or base is None or column is base:
         return [NONE, NONE]
     mine, theirs = comparison.ours([column, base])
-    games = [game for game in mine.scores if game in theirs.scores and game in atari57()]
-    if not games:
+    sets = comparison.game_sets([mine, theirs])
+    if not sets:
         return [NONE, NONE]
-    found = difference(mine.normalised(games), theirs.normalised(games))
+    found = difference(*(entry.normalised(sets[-1].games) for entry in (mine, theirs)))
     error = "" if found.error is None else f" ± {hns(found.error)}"
     return [f"{found.value:+.3f}{error}", f"{found.better} of {found.games}"]
 
 
 def difference_table(name: str, columns: Sequence[Column]) -> list[Table]:
     """Every column but the first beside the first one; none of a single column."""
+    if len(columns) < 2:
+        return []
     rows = [[column.label, *difference_cells(column, columns[0])] for column in columns[1:]]
-    headings = ["", *DIFFERENCE]
-    title = f"HNS beside {columns[0].label}, over the games of both" if rows else ""
-    return [plain_table(f"{name}_difference", title, headings, rows)] if rows else []
+    title = f"HNS beside {columns[0].label}, over the games of both"
+    return [plain_table(f"{name}_difference", title, ["", *DIFFERENCE], rows)]
 
 
 def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
@@ -49,14 +49,14 @@ def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
     for sweep in sweeps:
         columns = [column for _, column in sweep.values]
         base = next((column for value, column in sweep.values if value == sweep.default), None)
-        median, mean = aggregates(columns, "median"), aggregates(columns, "mean")
+        found = aggregates(columns)
         for value, column in sweep.values:
             marked = f"{value} (the paper's)" if value == sweep.default else value
             cells = [
                 sweep.symbol,
                 marked,
-                interval(median.get(column.label), hns),
-                interval(mean.get(column.label), hns),
+                interval(found["median"].get(column.label), hns),
+                interval(found["mean"].get(column.label), hns),
                 *difference_cells(column, base),
             ]
             speed = speed_of(column)
