@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from play import SHAPE, SIDE
 
 from nait._core import Resize, Transform, simd
-from nait.representation import DCT
+from nait.representation import DCT, NativeProjection, Projection
 
 SIZE = SHAPE[1:]
 
@@ -57,6 +58,11 @@ if __name__ == "__main__":
         "stack to state, two NumPy products": lambda i: dct(stacks[i % n]),
         "stack to state, scipy.fft.dctn": lambda i: scipy_dct(stacks[i % n]),
     }
+    for kind in ("very_sparse", "sparse", "gaussian"):
+        core = NativeProjection(kind, SHAPE, SIDE * SIDE, np.random.default_rng(0))
+        plain = Projection(kind, math.prod(SHAPE), SIDE * SIDE, np.random.default_rng(0))
+        work[f"{kind} projection, core"] = lambda i, phi=core: phi(stacks[i % n])  # type: ignore[misc]
+        work[f"{kind} projection, one product"] = lambda i, phi=plain: phi(stacks[i % n])  # type: ignore[misc]
     print("instruction set:", simd)
     for name, one in work.items():
         print(f"{name:36s} {fastest(one):7.1f} us", flush=True)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "memory.hpp"
+#include "projection.hpp"
 #include "resize.hpp"
 #include "transform.hpp"
 
@@ -74,8 +75,8 @@ nait::Settings checked_settings(std::size_t n_actions, std::size_t dim, std::siz
     expect(links >= 2 && links <= 255, "M must be 2 to 255");
     expect(ef_construction >= links && ef_construction <= 65536, "ef_construction must be M to 65536");
     expect(ef_search >= 1 && ef_search <= 65536, "ef_search must be 1 to 65536");
-    return {n_actions, dim,    k, links, ef_construction, ef_search, flat_below,
-            settle,    nait::kernel_of(kernel), nait::thin_of(thin)};
+    return {n_actions,          dim, k, links, ef_construction, ef_search, flat_below, settle, nait::kernel_of(kernel),
+            nait::thin_of(thin)};
 }
 
 nb::typed<nb::dict, nb::str, nb::object> export_action(const nait::Memory& memory, std::int64_t which) {
@@ -196,6 +197,39 @@ void restore_action(nait::Memory& memory, std::int64_t which, const nb::typed<nb
 
 using Image = In<std::uint8_t, nb::ndim<2>>;
 
+// What every representation of stacks of frames has.
+template <class Phi>
+void def_phi(nb::class_<Phi>& type) {
+    type.def(
+            "__call__",
+            [](Phi& self, In<std::uint8_t, nb::ndim<3>> stack) {
+                if (stack.shape(0) != Phi::kFrames || stack.shape(1) != self.height() || stack.shape(2) != self.width())
+                    fail("a stack is four frames of " + std::to_string(self.height()) + "x" +
+                         std::to_string(self.width()));
+                std::vector<std::int32_t> state(self.dim());
+                {
+                    const nb::gil_scoped_release release;
+                    self(stack.data(), state.data());
+                }
+                const std::size_t n = state.size();
+                return make_array(std::move(state), {n});
+            },
+            "stack"_a.noconvert(), "The state of a stack, oldest frame first.")
+        .def_prop_rw(
+            "centre",
+            [](Phi& self) {
+                std::vector<std::int32_t> copy = self.centre();
+                const std::size_t n = copy.size();
+                return make_array(std::move(copy), {n});
+            },
+            [](Phi& self, In<std::int32_t, nb::ndim<1>> centre) {
+                expect_length(centre, self.dim(), "centre");
+                expect_states(centre.data(), centre.size());
+                self.centre().assign(centre.data(), centre.data() + centre.size());
+            },
+            nb::for_getter(nb::rv_policy::move), "What every state is taken relative to, zeros at first.");
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -220,8 +254,7 @@ NB_MODULE(_core, m) {
                                                    settle, kernel, thin));
             },
             "n_actions"_a, "dim"_a, nb::kw_only(), "k"_a = 64, "M"_a = 16, "ef_construction"_a = 100,
-            "ef_search"_a = 80, "flat_below"_a = 400, "settle"_a = 2048, "kernel"_a = "tricubic",
-            "thin"_a = "infinite")
+            "ef_search"_a = 80, "flat_below"_a = 400, "settle"_a = 2048, "kernel"_a = "tricubic", "thin"_a = "infinite")
         .def(
             "lookup",
             [](Memory& self, In<std::int32_t, nb::ndim<1>> state, Out<double> q, Out<double> distance,
@@ -245,7 +278,8 @@ NB_MODULE(_core, m) {
             "Fill Q(s, a), the tie-break distance and the slot of s (-1 if s is not in M_a) for every action. Returns "
             "the\n"
             "state as a memory keeps it; two states with the same one are the same state.\n\n"
-            "reach: take so many times k neighbours, or all if there are fewer. playing: leave the sequence of training\n"
+            "reach: take so many times k neighbours, or all if there are fewer. playing: leave the sequence of "
+            "training\n"
             "lookups as it is. search_thin: find neighbours also where there are fewer than k.")
         .def("begin_play", &Memory::begin_play, "Let the lookups of play begin anew, whatever was asked before.")
         .def(
@@ -314,7 +348,8 @@ NB_MODULE(_core, m) {
             },
             "actions"_a.noconvert(), "states"_a.noconvert(), "targets"_a.noconvert(), "alpha"_a,
             "alpha_up"_a = nb::none(),
-            "Algorithm 2: move known pairs towards their targets, by alpha_up where these are higher than what is known, "
+            "Algorithm 2: move known pairs towards their targets, by alpha_up where these are higher than what is "
+            "known, "
             "insert\nthe others. Returns the slots.")
         .def(
             "update",
@@ -371,7 +406,8 @@ NB_MODULE(_core, m) {
                 }
                 self.settle_empty(nait::Order(order.data(), order.data() + order.size()));
             },
-            "order"_a.noconvert(), "Take the order of another memory's coordinates, before `restore` brings its states.")
+            "order"_a.noconvert(),
+            "Take the order of another memory's coordinates, before `restore` brings its states.")
         .def("nbytes", &Memory::nbytes, "Bytes allocated for states, values, links and tables.")
         .def("export", &export_action, "action"_a,
              "All of M_a, M'_a and where the next search starts, as plain arrays.")
@@ -380,48 +416,40 @@ NB_MODULE(_core, m) {
              "neighbours.");
 
     using nait::Transform;
-    nb::class_<Transform>(
+    nb::class_<Transform> transform(
         m, "Transform",
         "phi: four frames in a 2x2 grid to the side x side low-frequency block of its orthonormal 2-D DCT-II.\n\n"
-        "States are int32, in sixteenths of a coefficient, less `centre`.")
+        "States are int32, in sixteenths of a coefficient, less `centre`.");
+    transform.def(
+        "__init__",
+        [](Transform* self, std::size_t height, std::size_t width, std::size_t side) {
+            expect(height >= 1 && height <= 512 && width >= 1 && width <= 512,
+                   "frames must have 1 to 512 rows and columns");
+            expect(side >= 1 && side <= 64 && side <= 2 * height && side <= 2 * width,
+                   "side must be 1 to 64 and within the grid");
+            new (self) Transform(height, width, side);
+        },
+        "height"_a = 84, "width"_a = 84, "side"_a = 17);
+    def_phi(transform);
+
+    using nait::Projection;
+    nb::class_<Projection> projection(m, "Projection",
+                                      "phi: four frames times a matrix of whole numbers.\n\n"
+                                      "States are int32, in steps of 2^shift of the product, less `centre`.");
+    projection
         .def(
             "__init__",
-            [](Transform* self, std::size_t height, std::size_t width, std::size_t side) {
-                expect(height >= 1 && height <= 512 && width >= 1 && width <= 512,
-                       "frames must have 1 to 512 rows and columns");
-                expect(side >= 1 && side <= 64 && side <= 2 * height && side <= 2 * width,
-                       "side must be 1 to 64 and within the grid");
-                new (self) Transform(height, width, side);
+            [](Projection* self, std::size_t height, std::size_t width, In<std::int8_t, nb::ndim<2>> weights) {
+                expect(height >= 1 && height <= 4096 && width >= 1 && width <= 4096 && Projection::fits(height * width),
+                       "frames must have 1 to 65,793 pixels");
+                expect(weights.shape(0) >= 1 && weights.shape(0) <= 4096, "weights must have 1 to 4096 rows");
+                expect(weights.shape(1) == Projection::kFrames * height * width,
+                       "weights must have a column a pixel of four frames");
+                new (self) Projection(height, width, weights.shape(0), weights.data());
             },
-            "height"_a = 84, "width"_a = 84, "side"_a = 17)
-        .def(
-            "__call__",
-            [](Transform& self, In<std::uint8_t, nb::ndim<3>> stack) {
-                if (stack.shape(0) != 4 || stack.shape(1) != self.height() || stack.shape(2) != self.width())
-                    fail("a stack is four frames of " + std::to_string(self.height()) + "x" +
-                         std::to_string(self.width()));
-                std::vector<std::int32_t> state(self.dim());
-                {
-                    const nb::gil_scoped_release release;
-                    self(stack.data(), state.data());
-                }
-                const std::size_t n = state.size();
-                return make_array(std::move(state), {n});
-            },
-            "stack"_a.noconvert(), "The state of a stack, oldest frame first.")
-        .def_prop_rw(
-            "centre",
-            [](Transform& self) {
-                std::vector<std::int32_t> copy = self.centre();
-                const std::size_t n = copy.size();
-                return make_array(std::move(copy), {n});
-            },
-            [](Transform& self, In<std::int32_t, nb::ndim<1>> centre) {
-                expect_length(centre, self.dim(), "centre");
-                expect_states(centre.data(), centre.size());
-                self.centre().assign(centre.data(), centre.data() + centre.size());
-            },
-            nb::for_getter(nb::rv_policy::move), "What every state is taken relative to, zeros at first.");
+            "height"_a, "width"_a, "weights"_a.noconvert())
+        .def_prop_ro("shift", &Projection::shift, "How many bits of the product are rounded off.");
+    def_phi(projection);
 
     using nait::Resize;
     nb::class_<Resize>(m, "Resize", "OpenCV's INTER_LINEAR on uint8, to the bit, from one size to another.")

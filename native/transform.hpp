@@ -1,9 +1,9 @@
 // The representation phi: the low-frequency block of the orthonormal 2-D DCT-II of four frames in a 2x2 grid.
 //
 // The DCT is linear, so a frame's share in each of the four places of the grid is computed once, when it is first seen,
-// and a state is a sum of four cached shares. Of a frame only the rows that differ from the frame before are transformed.
-// Integers throughout, whose sums are exact in any order: the same bits on every CPU. A state is in sixteenths of a
-// coefficient less a given centre; the error before rounding is well under one sixteenth.
+// and a state is a sum of four cached shares. Of a frame only the rows that differ from the frame before are
+// transformed. Integers throughout, whose sums are exact in any order: the same bits on every CPU. A state is in
+// sixteenths of a coefficient less a given centre; the error before rounding is well under one sixteenth.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vector>
 
+#include "film.hpp"
 #include "packed.hpp"
 
 namespace nait {
@@ -191,7 +192,7 @@ class Down {
 
 class Transform {
    public:
-    static constexpr std::size_t kFrames = 4;
+    static constexpr std::size_t kFrames = Film::kFrames;
 
     Transform(std::size_t height, std::size_t width, std::size_t side)
         : side_(side),
@@ -201,7 +202,7 @@ class Transform {
           down_(rows_, across_.scale() * 255.0 * std::sqrt(static_cast<double>(height * width))),
           unit_(std::ldexp(1.0, kBitsShare) / (across_.scale() * down_.scale())),
           centre_(side * side),
-          frames_(kFrames * height * width),
+          film_(height * width),
           shares_(kFrames * kFrames * side * side),
           wide_(height * across_.padded),
           change_(height * across_.padded),
@@ -213,38 +214,18 @@ class Transform {
     std::size_t dim() const { return side_ * side_; }
     std::vector<std::int32_t>& centre() { return centre_; }
 
-    // phi(o_t, o_t-1, o_t-2, o_t-3) of a stack, oldest frame first. Three of its four frames are mostly those of the
-    // last stack: a frame is known again by its pixels, which is far cheaper than transforming it.
+    // phi(o_t, o_t-1, o_t-2, o_t-3) of a stack, oldest frame first.
     void operator()(const std::uint8_t* stack, std::int32_t* state) {
-        constexpr std::size_t kNowhere = kFrames;
-        const std::size_t pixels = height() * width();
-        std::array<std::size_t, kFrames> at;  // where the shares of the frame of each age lie
-        std::array<bool, kFrames> taken{};
-        for (std::size_t age = 0; age < kFrames; ++age) {
-            at[age] = find(stack + (kFrames - 1 - age) * pixels);
-            if (at[age] != kNowhere) taken[at[age]] = true;
-        }
-        for (std::size_t age = 0; age < kFrames; ++age) {
-            if (at[age] != kNowhere) continue;
-            const std::uint8_t* frame = stack + (kFrames - 1 - age) * pixels;
-            at[age] = find(frame);  // a frame that stands twice in the stack
-            if (at[age] == kNowhere) {
-                at[age] = static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-                set(at[age], frame);
-            }
-            taken[at[age]] = true;
-        }
+        const Film::Places at = film_(stack, [this](std::size_t place, const std::uint8_t* frame,
+                                                    const std::uint8_t* before) { set(place, frame, before); });
         sum(at, state);
     }
 
    private:
     static constexpr int kBitsShare = 13, kBitsState = 4;  // fraction bits of a cached share and of a state
 
-    void set(std::size_t i, const std::uint8_t* frame) {
-        follow(frame, frames_.data() + last_ * height() * width());
-        last_ = i;
-        held_ = std::max(held_, i + 1);
-        std::copy_n(frame, height() * width(), frames_.begin() + static_cast<std::ptrdiff_t>(i * height() * width()));
+    void set(std::size_t i, const std::uint8_t* frame, const std::uint8_t* before) {
+        follow(frame, before);
         for (std::size_t j = 0; j < spectrum_.size(); ++j)
             rounded_[j] = static_cast<std::int32_t>(std::lrint(spectrum_[j] * unit_));
         std::int32_t* share = shares_.data() + i * kFrames * dim();
@@ -273,14 +254,7 @@ class Transform {
         down_(changed_, change_.data(), padded, spectrum_.data());
     }
 
-    std::size_t find(const std::uint8_t* frame) const {
-        const std::size_t pixels = height() * width();
-        std::size_t i = 0;
-        while (i < held_ && std::memcmp(frames_.data() + i * pixels, frame, pixels) != 0) ++i;
-        return i < held_ ? i : kFrames;
-    }
-
-    void sum(const std::array<std::size_t, kFrames>& at, std::int32_t* state) const {
+    void sum(const Film::Places& at, std::int32_t* state) const {
         const std::size_t n = dim();
         const std::int32_t* share[kFrames];
         for (std::size_t age = 0; age < kFrames; ++age) share[age] = shares_.data() + (at[age] * kFrames + age) * n;
@@ -298,12 +272,10 @@ class Transform {
     Down down_;
     double unit_;  // of the spectrum, in shares
     std::vector<std::int32_t> centre_;
-    std::vector<std::uint8_t> frames_;
+    Film film_;
     std::vector<std::int32_t> shares_;  // [frame][place][F]
-    std::size_t held_ = 0;              // how many of the frames are in use
-    std::size_t last_ = 0;              // the frame of which wide_ and spectrum_ are
     std::vector<std::size_t> changed_;
-    std::vector<double> wide_, change_, spectrum_;
+    std::vector<double> wide_, change_, spectrum_;  // wide_ and spectrum_ are of the frame that was taken last
     std::vector<std::int32_t> rounded_;
 };
 

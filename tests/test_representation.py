@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nait.errors import NaitError
-from nait.representation import DCT, Identity, Projection, grid_shape, make_representation
+from nait.representation import (
+    DCT,
+    Identity,
+    NativeProjection,
+    Projection,
+    grid_shape,
+    make_representation,
+)
 
 
 def full_transform(stack: NDArray[np.uint8], size: int) -> NDArray[np.float64]:
@@ -109,6 +116,37 @@ def test_projections_are_linear_and_keep_distances(kind: str, stacks: NDArray[np
     assert np.median(np.abs(projected - pixels) / np.maximum(pixels, 1)) < 0.2
     total = projection(small[0].astype(float) + small[1])
     np.testing.assert_allclose(total, states[0] + states[1], rtol=1e-3, atol=1)
+
+
+@pytest.mark.parametrize(("kind", "dim"), [("sparse", 289), ("very_sparse", 289), ("gaussian", 64)])
+def test_native_projections_are_the_same_relative_to_the_first_state(
+    kind: str, dim: int, stacks: NDArray[np.uint8]
+) -> None:
+    plain = Projection(kind, stacks[0].size, dim, np.random.default_rng(1))
+    native = make_representation(kind, stacks[0].shape, True, dim, np.random.default_rng(1), native=True)
+    assert isinstance(native, NativeProjection)
+    first = plain(stacks[0]).astype(np.float64)
+    for stack in stacks[::20]:
+        expected = plain(stack) - first
+        np.testing.assert_allclose(native(stack) * native.unit, expected, atol=native.unit, rtol=1e-6)
+    again = make_representation(kind, stacks[0].shape, True, dim, np.random.default_rng(1), native=True)
+    again.load(native.save())
+    np.testing.assert_array_equal(again(stacks[33]), native(stacks[33]))
+
+
+@pytest.mark.parametrize("shape", [(3, 84, 84), (4, 84, 84, 3), (4, 300, 300), (4,)])
+def test_what_the_core_does_not_project_is_projected_in_python(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    assert isinstance(make_representation("very_sparse", shape, len(shape) > 1, 3, rng, native=True), Projection)
+
+
+def test_projections_sum_exactly_so_that_every_machine_gives_the_same_bits() -> None:
+    projection = Projection("gaussian", 4000, 50, np.random.default_rng(3))
+    stack = np.random.default_rng(4).integers(0, 256, 4000, dtype=np.uint8)
+    steps = np.rint(np.stack([projection(row) for row in np.eye(4000, dtype=np.uint8)], axis=1) * 32).astype(np.int64)
+    assert np.abs(steps).max() <= 127
+    assert np.std(steps) == pytest.approx(32, rel=0.02)
+    np.testing.assert_array_equal(projection(stack), ((steps @ stack.astype(np.int64)) / 32).astype(np.float32))
 
 
 def test_identity_is_the_observation() -> None:

@@ -108,6 +108,29 @@ class Transform:
     @centre.setter
     def centre(self, arg: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> None: ...
 
+class Projection:
+    """
+    phi: four frames times a matrix of whole numbers.
+
+    States are int32, in steps of 2^shift of the product, less `centre`.
+    """
+
+    def __init__(self, height: int, width: int, weights: Annotated[NDArray[numpy.int8], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def shift(self) -> int:
+        """How many bits of the product are rounded off."""
+
+    def __call__(self, stack: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+        """The state of a stack, oldest frame first."""
+
+    @property
+    def centre(self) -> NDArray[numpy.int32]:
+        """What every state is taken relative to, zeros at first."""
+
+    @centre.setter
+    def centre(self, arg: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], /) -> None: ...
+
 class Resize:
     """OpenCV's INTER_LINEAR on uint8, to the bit, from one size to another."""
 

@@ -61,7 +61,8 @@ class Config:
     index: str = hyper(
         "native",
         "L",
-        "nearest-neighbour index; native is the C++ core, for the DCT of four frames (hnswlib for anything else)",
+        "nearest-neighbour index; native is the C++ core, for what the DCT or a projection makes of four "
+        "frames (hnswlib for anything else)",
         ("native", "hnswlib", "flat", "kdtree"),
     )
     M: int = hyper(40, "M", "links a node of the graph keeps; the native one keeps a share of them")

@@ -18,7 +18,7 @@ from nait.config import Config
 from nait.errors import NaitError
 from nait.memory import ABSENT, Lookup, Memory, Values, hash_of
 from nait.neighbours.protocol import Distances, Ids
-from nait.representation import NativeDCT, Representation, State
+from nait.representation import Native, Representation, State
 
 # M and ef are given as for hnswlib; the core's graph comes near its recall (docs/speed.md) with fewer links and
 # candidates, because its searches begin at the last step's neighbours: 16 and 96 for M = 40 and efs = 200.
@@ -181,7 +181,7 @@ class NativeMemory:
 
 
 def make_memory(n_actions: int, representation: Representation, config: Config) -> Memory | NativeMemory:
-    """The memory that `config.index` asks for; the native one needs the native representation's integer states."""
-    if config.index == "native" and isinstance(representation, NativeDCT):
-        return NativeMemory(n_actions, representation.dim, representation.UNIT, config)
+    """The memory that `config.index` asks for; the native one needs a native representation's integer states."""
+    if config.index == "native" and isinstance(representation, Native):
+        return NativeMemory(n_actions, representation.dim, representation.unit, config)
     return Memory(n_actions, representation.dim, config)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 State = NDArray[Any]
 """A vector of float32, or of int32 for the native core."""
 
+LONGEST_NATIVE = 4096  # coordinates of a state of the core
+
 
 class Representation(Protocol):
     """A fixed map from observations to states."""
@@ -101,76 +103,110 @@ class DCT(Stateless):
         return cells.reshape(self._shape)[::-1]
 
 
-class NativeDCT:
-    """The same states from the native core, as integers in sixteenths of a coefficient.
+class Native:
+    """States of the native core: integers, in steps of `unit`.
 
     They are taken relative to the first state ever seen, whose large constant parts (the brightness,
     a maze) would otherwise cost the others their fine ones: the core keeps 12 bits a coordinate.
+
+    :param phi: the core's map from four frames of 8 bits
+    :param unit: length of one step of a coordinate, in those of the paper's states
     """
 
-    UNIT = 1 / 16
     FRAMES = 4
 
-    def __init__(self, shape: tuple[int, int, int], size: int) -> None:
-        _, height, width = shape
-        self._transform = _core.Transform(height, width, size)
+    def __init__(self, phi: _core.Transform | _core.Projection, dim: int, unit: float) -> None:
+        self._phi = phi
         self._centred = False
-        self._shape, self._size = shape, size
-        self.dim = size * size
+        self.dim = dim
+        self.unit = unit
 
     def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.int32]:
         pixels = np.ascontiguousarray(stack, dtype=np.uint8)
         if not self._centred:
-            self._transform.centre = self._transform(pixels)
+            self._phi.centre = self._phi(pixels)
             self._centred = True
-        return self._transform(pixels)
-
-    def inverse(self, state: State) -> NDArray[np.float64]:
-        """The frames as the memory knows them: every coefficient that was cut taken as 0."""
-        whole = (state + self._transform.centre) * self.UNIT
-        return DCT(self._shape, self._size).inverse(whole.astype(np.float32))
+        return self._phi(pixels)
 
     def save(self) -> Arrays:
         """The centre, once there is one."""
-        return {"centre": self._transform.centre} if self._centred else {}
+        return {"centre": self._phi.centre} if self._centred else {}
 
     def load(self, arrays: Arrays) -> None:
         """Take the saved centre."""
         if "centre" in arrays:
             try:
-                self._transform.centre = np.ascontiguousarray(arrays["centre"], dtype=np.int32)
+                self._phi.centre = np.ascontiguousarray(arrays["centre"], dtype=np.int32)
             except ValueError as error:
                 raise NaitError(f"the saved representation is not sound: {error}") from None
             self._centred = True
 
 
+class NativeDCT(Native):
+    """The states of `DCT` from the native core, in sixteenths of a coefficient."""
+
+    UNIT = 1 / 16
+
+    def __init__(self, shape: tuple[int, int, int], size: int) -> None:
+        _, height, width = shape
+        super().__init__(_core.Transform(height, width, size), size * size, self.UNIT)
+        self._shape, self._size = shape, size
+
+    def inverse(self, state: State) -> NDArray[np.float64]:
+        """The frames as the memory knows them: every coefficient that was cut taken as 0."""
+        whole = (state + self._phi.centre) * self.UNIT
+        return DCT(self._shape, self._size).inverse(whole.astype(np.float32))
+
+
+GAUSSIAN_STEPS = 32  # of an entry's standard deviation
+
+
+def draw_projection(kind: str, input_dim: int, dim: int, rng: np.random.Generator) -> tuple[NDArray[np.int8], float]:
+    """R of Eq. 3 as whole numbers, a row a coordinate of the state, and the length of one.
+
+    Sparse (s = 3) and very sparse (s = sqrt(D)) have entries of -1, 0 and 1; a Gaussian's are rounded to 1/32. So
+    sums over 8-bit pixels are exact integers, and a state has the same bits on every machine.
+    """
+    if kind == "gaussian":
+        entries = np.rint(GAUSSIAN_STEPS * rng.standard_normal((dim, input_dim), dtype=np.float32))
+        return np.clip(entries, -127, 127).astype(np.int8), 1 / GAUSSIAN_STEPS
+    s = 3.0 if kind == "sparse" else math.sqrt(input_dim)
+    matrix = np.zeros((dim, input_dim), dtype=np.int8)
+    for row in matrix:
+        chosen = np.flatnonzero(rng.random(input_dim) < 1 / s)
+        row[chosen] = rng.choice(np.array([-1, 1], dtype=np.int8), chosen.size)
+    return matrix, math.sqrt(s)
+
+
 class Projection(Stateless):
-    """x R with a fixed random matrix R (Eq. 3): sparse (s = 3), very sparse (s = sqrt(D)), Gaussian."""
+    """x R with a fixed random matrix R (Eq. 3)."""
 
     def __init__(self, kind: str, input_dim: int, dim: int, rng: np.random.Generator) -> None:
         self.dim = dim
-        self._matrix: csr_array | NDArray[np.float32]
+        matrix, self._scale = draw_projection(kind, input_dim, dim, rng)
+        self._matrix: csr_array | NDArray[np.float64]
         if kind == "gaussian":
-            self._scale = 1.0
-            self._matrix = rng.standard_normal((dim, input_dim), dtype=np.float32)
+            self._matrix = matrix.astype(np.float64)
         else:
             from scipy.sparse import csr_array  # here: it takes a third of the time of importing nait
 
-            s = 3.0 if kind == "sparse" else math.sqrt(input_dim)
-            # Entries are kept as +1 and -1, so that sums over 8-bit pixels are exact integers.
-            self._scale = math.sqrt(s)
-            rows = []
-            for _ in range(dim):
-                chosen = np.flatnonzero(rng.random(input_dim) < 1 / s)
-                rows.append((chosen, rng.choice(np.array([-1.0, 1.0], dtype=np.float32), chosen.size)))
-            starts = np.cumsum([0, *(chosen.size for chosen, _ in rows)])
-            columns = np.concatenate([chosen for chosen, _ in rows])
-            signs = np.concatenate([sign for _, sign in rows])
-            self._matrix = csr_array((signs, columns, starts), shape=(dim, input_dim))
+            self._matrix = csr_array(matrix.astype(np.float32))
 
     def __call__(self, stack: NDArray[np.generic]) -> NDArray[np.float32]:
-        projected = self._matrix @ stack.astype(np.float32).ravel()
+        projected = self._matrix @ stack.astype(self._matrix.dtype).ravel()
         return np.asarray(projected * self._scale, dtype=np.float32)
+
+
+class NativeProjection(Native):
+    """The states of `Projection` from the native core."""
+
+    MOST_PIXELS = 2**16  # of a frame: its sums fit 32 bits
+
+    def __init__(self, kind: str, shape: tuple[int, int, int], dim: int, rng: np.random.Generator) -> None:
+        _, height, width = shape
+        matrix, scale = draw_projection(kind, math.prod(shape), dim, rng)
+        phi = _core.Projection(height, width, matrix)
+        super().__init__(phi, dim, scale * 2**phi.shift)
 
 
 class Identity(Stateless):
@@ -190,16 +226,17 @@ def make_representation(
 
     The DCT needs images; for a vector it stands for `identity`.
 
-    :param native: have the native core compute the DCT, where it can: four frames of up to 512x512,
-        up to 64x64 coefficients
+    :param native: have the native core compute it, where it can: of four grey frames the DCT, for up to 512x512
+        pixels and 64x64 coefficients, and projections of up to 256x256 pixels to 4096 numbers
     """
     input_dim = math.prod(shape)
+    native = native and is_image and len(shape) == 3 and shape[0] == Native.FRAMES
     if name == "dct" and is_image:
         if len(shape) != 3:
             raise NaitError(f"the DCT needs grey frames (frames, height, width), not shape {shape}")
         frames, height, width = shape
         size = math.isqrt(dim)
-        if native and frames == NativeDCT.FRAMES and size <= min(64, 2 * height, 2 * width) and max(shape) <= 512:
+        if native and size <= min(64, 2 * height, 2 * width) and max(shape) <= 512:
             return NativeDCT((frames, height, width), size)
         return DCT((frames, height, width), size)
     if name == "dct" and len(shape) > 3:
@@ -209,6 +246,8 @@ def make_representation(
         )
     if name in ("identity", "dct"):
         return Identity(input_dim)
+    if native and shape[1] * shape[2] <= NativeProjection.MOST_PIXELS and dim <= LONGEST_NATIVE:
+        return NativeProjection(name, (shape[0], shape[1], shape[2]), dim, rng)
     return Projection(name, input_dim, dim, rng)
 
 

@@ -157,7 +157,7 @@ def test_the_reference_gets_the_same_entries() -> None:
         slots = np.arange(len(mine)) * ours.n_actions + action
         np.testing.assert_array_equal(theirs.memory.values_of(mine), ours.memory.values_of(slots))
         centre = encode.save()["centre"]
-        kept = (ours.memory.states_of(slots) + centre) * encode.UNIT  # type: ignore[attr-defined]
+        kept = (ours.memory.states_of(slots) + centre) * encode.unit  # type: ignore[attr-defined]
         np.testing.assert_allclose(theirs.memory.states_of(mine), kept, atol=16)
 
 

@@ -39,7 +39,7 @@ def needed_memory(job: Job) -> float:
     """Bytes of a run at its peak, if every step stores a state."""
     config = Config(**job.settings.hyperparameters)
     a_state: float = OTHER_STATE_BYTES
-    if config.index == "native" and config.representation == "dct":
+    if config.index == "native" and config.representation != "identity":
         a_state = NATIVE_STATE_BYTES
     elif config.representation == "identity" and is_game(job.game):  # whole frames
         a_state = OTHER_STATE_BYTES * FRAME_DIM / DEFAULT_DIM

@@ -145,7 +145,7 @@ def play_randomly(game: str, plan: Plan) -> Play:
     env = AtariEnv(game)
     rng = np.random.default_rng(plan.seed)
     exact, native = DCT((4, 84, 84), SIDE), NativeDCT((4, 84, 84), SIDE)
-    memory = NativeMemory(1, SIDE * SIDE, native.UNIT, Config(k=K, state_dim=SIDE * SIDE))  # knows equal states
+    memory = NativeMemory(1, SIDE * SIDE, native.unit, Config(k=K, state_dim=SIDE * SIDE))  # knows equal states
     floats: list[NDArray[np.float32]] = []
     whole: list[NDArray[np.int32]] = []
     actions = len(env.get_action_meanings())

@@ -56,9 +56,7 @@ def sticky(request: Request) -> Page:
 def mfec(request: Request) -> Page:
     """NAIT and MFEC as two configurations of the same parts."""
     given = ", ".join(f"{name}={value}" for name, value in MFEC.items())
-    text = (
-        f"MFEC here: {given}; the games' settings are NAIT's. Its states are no integers, so it searches with hnswlib."
-    )
+    text = f"MFEC here: {given}; the games' settings and the index are NAIT's."
     return _compare("mfec", request, [Variant("NAIT"), Variant("MFEC", MFEC)], FULL, text)
 
 
