@@ -60,7 +60,6 @@ ABLATIONS = (
     Ablation("tie-break, text alone", "uniform", TEXT | {"tie_break": "uniform"}, None, None, beside=PLAIN_TEXT),
     Ablation("tie-break, text alone", "the first", TEXT | {"tie_break": "first"}, None, None, beside=PLAIN_TEXT),
     Ablation("update, text alone", "Monte-Carlo", TEXT | {"update": "monte_carlo"}, None, None, beside=PLAIN_TEXT),
-    Ablation("native index", "hnswlib", {"index": "hnswlib"}, None, None),
     Ablation("native index", "KD-tree", {"index": "kdtree"}, None, 0.3, speed_only=True),
 )
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000, speed_steps=5000)
