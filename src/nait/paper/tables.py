@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nait.paper.figures import Sweep, aggregates
 from nait.report import comparison
-from nait.report.aggregates import difference
+from nait.report.aggregates import Difference, Floats, difference
 from nait.report.results import Column
 from nait.report.study import of_columns
 from nait.report.tables import NONE, PLAIN, Table, aggregates_table, hns, interval, speed_of
@@ -17,21 +19,35 @@ def rate(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
 
 
-DIFFERENCE = ("mean difference ± s.e. over games", "higher on")
+DIFFERENCE = ("mean difference ± s.e. over games", "the same, games clipped to 1", "higher on")
 """Headings of `difference_cells`."""
 
 
 def difference_cells(column: Column | None, base: Column | None) -> list[str]:
-    """By how much a variant's HNS are above those of another, game by game, and on how many games they are."""
+    """By how much a variant's HNS are above those of another, game by game, and on how many games they are.
+
+    Clipped, a game counts no more than a human's score, so that one or two of them do not decide the mean.
+    """
+    nothing = [NONE] * len(DIFFERENCE)
     if column is None or base is None or column is base:
-        return [NONE, NONE]
-    mine, theirs = comparison.ours([column, base])
-    sets = comparison.game_sets([mine, theirs])
+        return nothing
+    entries = comparison.ours([column, base])
+    sets = comparison.game_sets(entries)
     if not sets:
-        return [NONE, NONE]
-    found = difference(*(entry.normalised(sets[-1].games) for entry in (mine, theirs)))
+        return nothing
+    mine, theirs = (entry.normalised(sets[-1].games) for entry in entries)
+    found = difference(mine, theirs)
+    clipped = difference(_clipped(mine), _clipped(theirs))
+    return [_with_error(found), _with_error(clipped), f"{found.better} of {found.games}"]
+
+
+def _clipped(games: Sequence[Floats]) -> list[Floats]:
+    return [np.minimum(runs.mean(keepdims=True), 1.0) for runs in games]
+
+
+def _with_error(found: Difference) -> str:
     error = "" if found.error is None else f" ± {hns(found.error)}"
-    return [f"{found.value:+.3f}{error}", f"{found.better} of {found.games}"]
+    return f"{found.value:+.3f}{error}"
 
 
 def difference_table(name: str, columns: Sequence[Column]) -> list[Table]:
