@@ -224,7 +224,7 @@ def test_what_is_there_is_drawn_without_running_anything(tmp_path: Path) -> None
     text = perform(registry.EXPERIMENTS["sensitivity"], few)[0].read_text()
     every = 1 + sum(len(axis.few) - 1 for axis in (sweeps.F, sweeps.LINKS, sweeps.K, sweeps.ALPHA))
     assert f"{len(GAMES) * (every - 2)} of {len(GAMES) * every} runs have not been made." in text
-    rows = [line.removeprefix("| ").split(" | ")[:2] for line in text.split("|---|")[-1].splitlines() if "|" in line]
+    rows = [line.removeprefix("| ").split(" | ")[:2] for line in text.split("---|\n")[-1].splitlines() if "|" in line]
     assert rows == [["k", "4"], ["k", "64 (the paper's)"]]  # the others have no more than the default
     assert (tmp_path / "figures" / "sensitivity_scores.png").exists()
 

@@ -18,6 +18,7 @@ from nait.cli import main
 from nait.experiments.store import write
 from nait.experiments.suites import atari57, atari100k
 from nait.report import comparison, published, tables
+from nait.report.aggregates import aggregate
 from nait.report.figures import curves
 from nait.report.page import sections, to_html, to_markdown
 from nait.report.results import columns_of, read_source
@@ -263,7 +264,10 @@ def test_milestones_stand_beside_the_paper_s(tmp_path: Path) -> None:
     assert [line for line in lines if line.startswith("| Surround |") and line.count("\u2013") == 3]
     paper = [f"{atari57()['MsPacman'].normalised(score):.3f}" for score in (2579.2, 2951.15, 3764.7)]
     foot = next(line for line in lines if line.startswith("| median HNS, 26 games |"))
-    assert [cell.strip() for cell in foot.strip("|").split("|")][2::2] == paper
+    cells = [cell.strip() for cell in foot.strip("|").split("|")]
+    assert cells[2::2] == paper
+    mine = aggregate([np.array([atari57()["MsPacman"].normalised(score) for score in scores])])["median"]
+    assert cells[5].replace("\\", "") == f"{mine.value:.3f} [{mine.low:.3f}, {mine.high:.3f}]"
 
 
 def test_a_table_of_runs_makes_a_page_without_curves(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from nait.report.figures import HNS, diamond, dot, legend, rate_axis
 from nait.report.page import Section
 from nait.report.results import Column, columns_of, read_source
 from nait.report.study import of_columns
-from nait.report.tables import game_speed_table, milestones_table, ranges, speed_of, speed_table, steps_name
+from nait.report.tables import game_speed_table, milestones_table, ranges, speed_of, speed_table
 
 NAIT = [Variant("nait")]
 
@@ -45,8 +45,6 @@ def long_run(request: Request) -> Page:
         "Diamonds: the paper's final scores. Dashed: DQN's as the paper's table gives it.",
         lambda: figures.learning(of_columns(columns), {label: level}),
     )
-    for column in columns:
-        parts += comparison_table("long_run", f"Aggregates after {steps_name(column.budget)} steps", [column])
     parts += [milestones_table(number, column) for number, column in enumerate(columns, 1)]
     parts += picture(
         "long_run_games", "The games one by one.", lambda: figures.curves(of_columns(columns)) if columns else None

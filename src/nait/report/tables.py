@@ -214,7 +214,7 @@ def milestones_table(number: int, column: Column) -> Table:
 
 
 def _milestone_aggregates(column: Column, milestones: Sequence[int]) -> list[tuple[str, list[str]]]:
-    """Median and mean HNS after each milestone, ours and the paper's over the same games."""
+    """Median and mean HNS after each milestone, ours with intervals and the paper's, over the same games."""
     cells: dict[str, list[str]] = {}
     for steps in milestones:
         mine = Entry(column.label, True, column.scores(steps))
@@ -223,10 +223,10 @@ def _milestone_aggregates(column: Column, milestones: Sequence[int]) -> list[tup
             games = [game for game in wanted if game in mine.scores and (paper is None or game in paper.scores)]
             if not games:
                 continue
+            found = [aggregate(entry.normalised(games)) for entry in (mine, *([paper] if paper else []))]
             for statistic in ("median", "mean"):
                 row = cells.setdefault(f"{statistic} HNS, {title}", [])
-                for entry in (mine, *([paper] if paper else [])):
-                    row.append(hns(aggregate(entry.normalised(games), reps=1)[statistic].value))
+                row += [interval(estimates[statistic], hns) for estimates in found]
     width = sum(2 if steps in BUDGETS else 1 for steps in milestones)
     if cells.get("mean HNS, 26 games") == cells.get("mean HNS, all games"):
         cells = {name: row for name, row in cells.items() if name.endswith("26 games")}
