@@ -85,7 +85,7 @@ class NAIT:
         are made grey, shrunk to 84x84 and stacked where the environment does not do so itself; every
         other observation is a vector, for which `representation="dct"` stands for `identity`.
     :param seed: of everything random here and, at its first reset, in the environment
-    :param hyperparameters: any field of `Config`; the paper's values are the defaults
+    :param hyperparameters: any field of `Config`
     """
 
     def __init__(self, env: Env, *, seed: int | None = None, **hyperparameters: Any) -> None:

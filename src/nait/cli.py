@@ -206,12 +206,12 @@ def _parser() -> Parser:
     paper.add_argument("--episodes", type=int, metavar="N", help="of each evaluation")
     paper.add_argument("--jobs", type=int, metavar="N", help="runs at the same time (default: one a core)")
     paper.add_argument("--engine", choices=("local", "ray"), help="processes here, or a Ray cluster (default: local)")
+    paper.add_argument("--address", help="of a Ray cluster, such as auto (default: one is started here)")
     paper.add_argument("--results", type=Path, metavar="DIR", help="overview: of runs that are there, or a runs.csv")
     paper.add_argument("--retry-failed", action="store_true", help="try again what has failed before")
     paper.add_argument(
         "--draw", action="store_true", default=None, help="run nothing: draw what is there, and say how much is missing"
     )
-    paper.set_defaults(address=None)
     return parser
 
 
@@ -515,10 +515,7 @@ def _bench(options: argparse.Namespace) -> int:
         checkpoint_every=options.checkpoint_every,
         keep_checkpoints=not options.discard_checkpoints,
     )
-    if options.jobs is not None and options.jobs < 1:
-        raise NaitError(f"--jobs must be at least 1, not {options.jobs}")
-    if options.address is not None and options.engine != "ray":
-        raise NaitError("--address is that of a Ray cluster: add --engine ray")
+    _check_engine(options)
     if options.csv is not None and not options.csv.absolute().parent.is_dir():
         raise NaitError(f"there is no folder {options.csv.parent} for {options.csv.name}")
     folder = options.out or Path("bench") / suite.name
@@ -553,6 +550,13 @@ def _bench(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_engine(options: argparse.Namespace) -> None:
+    if options.jobs is not None and options.jobs < 1:
+        raise NaitError(f"--jobs must be at least 1, not {options.jobs}")
+    if options.address is not None and options.engine != "ray":
+        raise NaitError("--address is that of a Ray cluster: add --engine ray")
+
+
 def _engine(options: argparse.Namespace, folder: Path) -> Engine:
     if options.engine in (None, "local"):
         return LocalEngine(folder, options.jobs, options.retry_failed)
@@ -572,7 +576,8 @@ def _paper(options: argparse.Namespace) -> int:
         print("\n".join(registry.listed()))
         return 0
     experiment = registry.find(options.name, [name for name in PAPER_OPTIONS if getattr(options, name) is not None])
-    for name in ("jobs", "steps", "episodes"):
+    _check_engine(options)
+    for name in ("steps", "episodes"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise NaitError(f"--{name} must be at least 1, not {value}")

@@ -46,6 +46,7 @@ def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
         (["random-walk", "--episodes", "5"], "random-walk takes no --episodes"),
         (["ablations", "--seeds", "none"], "--seeds takes"),
         (["ablations", "--jobs", "0"], "--jobs must be at least 1"),
+        (["ablations", "--address", "auto"], "add --engine ray"),
         (["walltime", "--games", "Pong,Breakout"], "walltime shows one game"),
         (["random-walk", "--steps", "10"], "at least 100 steps"),
         (["overview", "--results", "nowhere"], "there is no nowhere"),

@@ -117,6 +117,15 @@ def test_the_first_results_are_read(tmp_path: Path) -> None:
     assert all(run.curve is None for run in found.runs)
 
 
+def test_a_folder_that_holds_a_table_alone_is_read_as_one(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("game,seed,steps,score\nPong,0,100000,-7.5\n")
+    source = read_source(tmp_path)
+    assert (source.path, [run.game for run in source.runs]) == (tmp_path, ["Pong"])
+    (tmp_path / "records").mkdir()
+    with pytest.raises(NaitError, match="holds no results"):
+        read_source(tmp_path)
+
+
 def test_a_table_may_have_settings_milestones_and_bad_lines(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text(

@@ -161,6 +161,6 @@ def _diamonds(axes: Any, values: Sequence[float | None]) -> None:
 EXPERIMENT = Experiment(
     "ablations",
     "what the representation, the tie-break, the update, the kernel and the index add to score and speed",
-    "3,900 runs of 100k steps: days of one core, hours of a node",
+    "3,640 runs of 100k steps: days of one core, hours of a node",
     make,
 )

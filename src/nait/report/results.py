@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +166,11 @@ def in_order(games: Iterable[str]) -> list[str]:
 
 
 def read_source(path: Path) -> Source:
-    """A results folder, or a runs.csv file."""
+    """A results folder, or a runs.csv file, or a folder that has only such a file."""
+    table = path / "runs.csv"
     if path.is_dir():
-        source = _read_folder(path)
+        alone = table.exists() and not (path / "records").exists()
+        source = replace(_read_csv(table), path=path) if alone else _read_folder(path)
     elif path.exists():
         source = _read_csv(path)
     else:
