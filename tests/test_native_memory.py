@@ -86,3 +86,25 @@ def test_a_damaged_memory_is_refused() -> None:
     ):
         with pytest.raises(NaitError, match=r"not sound|differ in length"):
             NativeMemory(1, DIM, 1.0, Config(k=4)).load({**saved, name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("most", "wrong"),
+    [
+        ({"k": 65_536}, "k up to 65,536, not 65,537"),
+        ({"M": 637}, "M up to 637, not 638"),
+        ({"ef_construction": 65_536}, "ef_construction up to 65,536, not 65,537"),
+        ({"ef_search": 136_533}, "ef_search up to 136,533, not 136,534"),
+    ],
+)
+def test_what_the_core_has_no_room_for_is_refused(most: dict[str, int], wrong: str) -> None:
+    NativeMemory(3, 4, 1.0, Config(**most))
+    ((name, value),) = most.items()
+    with pytest.raises(NaitError, match=wrong):
+        NativeMemory(3, 4, 1.0, Config(**{name: value + 1}))
+
+
+@pytest.mark.parametrize(("actions", "dim"), [(4097, 4), (3, 4097)])
+def test_more_actions_or_coordinates_than_the_core_takes_are_refused(actions: int, dim: int) -> None:
+    with pytest.raises(NaitError, match=r"up to 4,096, not 4,097; index=hnswlib has no limit"):
+        NativeMemory(actions, dim, 1.0, Config())

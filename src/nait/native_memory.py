@@ -25,6 +25,10 @@ from nait.representation import Native, Representation, State
 LINKS_SHARE = 0.4
 EF_SEARCH_SHARE = 0.48
 
+# What the core has room for.
+MOST_ACTIONS, MOST_COORDINATES = 4096, 4096
+MOST_K, MOST_EF, MOST_LINKS = 65536, 65536, 255
+
 
 class NativeMemory:
     """M on the core.
@@ -37,6 +41,7 @@ class NativeMemory:
         self.dim = dim
         self._config = config
         self._unit = unit
+        _check_room(n_actions, dim, config)
         links = max(2, round(LINKS_SHARE * config.M))
         self._core = _core.Memory(
             n_actions,
@@ -185,3 +190,16 @@ def make_memory(n_actions: int, representation: Representation, config: Config) 
     if config.index == "native" and isinstance(representation, Native):
         return NativeMemory(n_actions, representation.dim, representation.unit, config)
     return Memory(n_actions, representation.dim, config)
+
+
+def _check_room(n_actions: int, dim: int, config: Config) -> None:
+    for name, value, most in (
+        ("actions", n_actions, MOST_ACTIONS),
+        ("state_dim (F)", dim, MOST_COORDINATES),
+        ("k", config.k, MOST_K),
+        ("M", config.M, int(MOST_LINKS / LINKS_SHARE)),
+        ("ef_construction", config.ef_construction, MOST_EF),
+        ("ef_search", config.ef_search, int(MOST_EF / EF_SEARCH_SHARE)),
+    ):
+        if value > most:
+            raise NaitError(f"the native index takes {name} up to {most:,}, not {value:,}; index=hnswlib has no limit")

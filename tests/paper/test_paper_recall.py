@@ -43,7 +43,7 @@ def test_both_indexes_find_more_with_more_candidates(
     saved.write_text("{")
     with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
         assert main(arguments) == 0
-    assert json.loads(saved.read_bytes())["points"][0]["recall"] == 0.5
+    assert json.loads(saved.read_bytes())["found"][0]["recall"] == 0.5
 
 
 def test_the_states_asked_about_are_not_among_the_stored() -> None:

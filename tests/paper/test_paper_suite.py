@@ -14,13 +14,14 @@ from nait.errors import NaitError
 from nait.experiments import resources, store
 from nait.experiments.plan import Suite, make_jobs
 from nait.experiments.store import Record
-from nait.paper import ablations, registry, runs, settings, suite, sweeps
+from nait.paper import ablations, pace, registry, runs, settings, suite, sweeps
 from nait.paper.experiment import Request, Unfinished, perform
 from nait.paper.suite import Size, Variant
 from nait.report.results import columns_of, read_source
 
 GAMES = ("MsPacman", "Freeway", "Breakout")
 TINY = Size(("MsPacman",), seeds=1, steps=200, episodes=1, speed_steps=60)
+PACED = {"ablations": 14, "sensitivity": 12, "ef": 6}  # experiments with measured speeds, and their rows that have them
 
 
 class NoEngine:
@@ -46,6 +47,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path) -> Path:
 
     real = suite.run_jobs
     monkeypatch.setattr(suite, "run_jobs", fill)
+    monkeypatch.setattr(pace, "_measure", lambda jobs, plan: dict.fromkeys(jobs, 1234.0))
     path, _ = perform(registry.EXPERIMENTS[name], request(folder / name, games=GAMES, seeds=(0, 1), steps=100_000))
     return path
 
@@ -78,6 +80,7 @@ def test_every_figure_and_table_is_drawn(
     assert "several machines" not in text
     assert "\n|---|" in text
     assert "nan" not in text
+    assert text.count("| 1,234 |") == PACED.get(name, 0)
 
 
 def test_the_ablations_run_and_stand_beside_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,8 +142,11 @@ def test_the_speed_of_a_slow_variant_is_that_of_its_last_thousand_steps(tmp_path
     store.write(tmp_path, replace(made, curve=curve))
     (column,) = columns_of([read_source(tmp_path)])
     slow, whole = ablations.ABLATIONS[-1], ablations.ABLATIONS[0]
-    assert ablations._speed(slow, column) == 100.0
-    assert ablations._speed(whole, column) == made.scores[0].itr_s
+    columns = {row.label: replace(column, label=row.label) for row in (slow, whole)}
+    outcome = suite.Outcome(columns, "", [], 0)
+    assert ablations._speed(slow, outcome) == 100.0
+    assert ablations._speed(whole, outcome) == made.scores[0].itr_s
+    assert ablations._speed(whole, replace(outcome, paces={whole.label: 7.0})) == 7.0  # side by side
 
 
 def test_mfec_is_a_configuration_of_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ QUICK_GAMES = ("MsPacman", "RoadRunner")
 LEAST_STATES = 1000
 
 Floats = NDArray[np.float32]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,12 +111,17 @@ def measure(games: Sequence[str], settings: SpeedSettings) -> Iterator[tuple[str
 
 
 def _measure_apart(game: str, settings: SpeedSettings) -> Speed:
-    apart = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    with _environment(ONE_THREAD), apart as process:
-        try:
-            return process.submit(measure_game, game, settings).result()
-        except BrokenProcessPool:
-            raise NaitError(f"the process that measured {game} was killed; fewer --states take less memory") from None
+    try:
+        return apart(measure_game, game, settings)
+    except BrokenProcessPool:
+        raise NaitError(f"the process that measured {game} was killed; fewer --states take less memory") from None
+
+
+def apart(measurement: Callable[..., T], *arguments: Any) -> T:
+    """Measure in a fresh process of one thread; it ends with this one."""
+    executor = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    with _environment(ONE_THREAD), executor as process:
+        return process.submit(measurement, *arguments).result()
 
 
 def _end_with_parent() -> None:

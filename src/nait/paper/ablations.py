@@ -13,14 +13,14 @@ from nait.experiments.run import LOG_EVERY
 from nait.experiments.suites import atari100k
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import aggregates, picture
-from nait.paper.suite import Size, Variant, about, run_variants
+from nait.paper.suite import Outcome, Size, Variant, about, run_variants
 from nait.paper.tables import DIFFERENCE, difference_cells, rate
 from nait.report import style
 from nait.report.aggregates import Estimate
 from nait.report.figures import HNS, diamond, dot, legend, rate_axis
 from nait.report.page import Section
 from nait.report.results import Column
-from nait.report.tables import NONE, OURS, PLAIN, PUBLISHED, Table, hns, interval, speed_of, steps_name
+from nait.report.tables import NONE, OURS, PLAIN, PUBLISHED, Table, hns, interval, steps_name
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,11 @@ QUICK = Size(("MsPacman",), seeds=1, steps=2500, episodes=2, speed_steps=2000)
 def make(request: Request) -> Page:
     """Run the variants; a table beside the paper's, and the same as a figure."""
     variants = [Variant(row.label, row.settings, row.speed_only) for row in ABLATIONS]
-    outcome = run_variants("ablations", request, variants, FULL, QUICK)
+    outcome = run_variants("ablations", request, variants, FULL, QUICK, paced=True)
     whole = [outcome.columns[row.label] for row in ABLATIONS if row.label in outcome.columns and not row.speed_only]
     scores = aggregates(whole)["median"]
-    rows = [_cells(row, outcome.columns, scores.get(row.label)) for row in ABLATIONS]
+    speeds = {row.label: _speed(row, outcome) for row in ABLATIONS}
+    rows = [_cells(row, outcome.columns, scores.get(row.label), speeds[row.label]) for row in ABLATIONS]
     few = next(
         (column.budget for row in ABLATIONS if row.speed_only and (column := outcome.columns.get(row.label))), None
     )
@@ -82,7 +83,7 @@ def make(request: Request) -> Page:
     drawn = picture(
         "ablations",
         "Median human-normalised score with its 95 % interval, and steps a second. Diamonds: the paper's.",
-        lambda: draw(outcome.columns, scores),
+        lambda: draw(outcome.columns, scores, speeds),
     )
     texts = (
         "Raw frames are no states of the native index: they search with hnswlib.",
@@ -98,7 +99,7 @@ def make(request: Request) -> Page:
     return Page([about(outcome, *texts), Section("Ablations", parts=[table, *drawn])], failed=outcome.failed)
 
 
-def _cells(row: Ablation, columns: Mapping[str, Column], score: Estimate | None) -> list[str]:
+def _cells(row: Ablation, columns: Mapping[str, Column], score: Estimate | None, speed: float | None) -> list[str]:
     column = columns.get(row.label)
     return [
         row.component,
@@ -106,34 +107,36 @@ def _cells(row: Ablation, columns: Mapping[str, Column], score: Estimate | None)
         interval(score, hns),
         NONE if row.score is None else hns(row.score),
         *difference_cells(None if row.speed_only else column, columns.get(row.beside)),
-        NONE if column is None else rate(_speed(row, column)),
+        rate(speed),
         NONE if row.itr_s is None else f"{row.itr_s:g}",
     ]
 
 
-def _speed(row: Ablation, column: Column) -> float | None:
+def _speed(row: Ablation, outcome: Outcome) -> float | None:
     """Steps a second; of a variant that is run for its speed alone, those at the end, when its memory is searched."""
+    column = outcome.columns.get(row.label)
+    if column is None:
+        return None
     late = [
         LOG_EVERY / (run.curve.seconds[-1] - run.curve.seconds[-2])
         for run in column.done
         if row.speed_only and run.curve is not None and run.curve.seconds is not None and len(run.curve.seconds) > 1
     ]
-    whole = speed_of(column)
-    return float(median(late)) if late else whole[0] if whole else None
+    return float(median(late)) if late else outcome.speed(column)
 
 
-def draw(columns: Mapping[str, Column], scores: Mapping[str, Estimate]) -> Figure:
+def draw(columns: Mapping[str, Column], scores: Mapping[str, Estimate], speeds: Mapping[str, float | None]) -> Figure:
     """Scores on the left, speeds on the right, a row an ablation that was run."""
     shown = [row for row in ABLATIONS if row.label in columns]
     figure = Figure(figsize=(style.WIDTH, 1.4 + 0.36 * len(shown)), layout="constrained")
     panels: Any = figure.subplots(1, 2, sharey=True)
-    speeds = {row.label: found for row in shown if (found := _speed(row, columns[row.label])) is not None}
     for place, row in enumerate(shown):
         score = scores.get(row.label)
         if score is not None:
             _point(panels[0], place, score)
-        if row.label in speeds:
-            _point(panels[1], place, Estimate(speeds[row.label]))
+        speed = speeds[row.label]
+        if speed is not None:
+            _point(panels[1], place, Estimate(speed))
     _diamonds(panels[0], [row.score for row in shown])
     _diamonds(panels[1], [row.itr_s for row in shown])
     panels[0].set_yticks(range(len(shown)), [row.label for row in shown])

@@ -16,7 +16,6 @@ from nait.report.aggregates import STATISTICS, Estimate
 from nait.report.figures import HNS, Picture
 from nait.report.results import Column
 from nait.report.study import of_columns
-from nait.report.tables import speed_of
 
 MEDIAN, MEAN = style.OURS[1], style.OURS[2]
 
@@ -29,6 +28,8 @@ class Sweep:
     values: list[tuple[str, Column]]
     default: str
     """The paper's value."""
+    speed: Callable[[Column], float | None]
+    """Its steps a second."""
 
 
 def picture(name: str, caption: str, draw: Callable[[], Figure | None]) -> list[Picture]:
@@ -61,8 +62,8 @@ def score_against_speed(sweeps: Sequence[Sweep]) -> Figure:
     panels: Any = figure.subplots(1, len(sweeps), squeeze=False)[0]
     for axes, sweep in zip(panels, sweeps, strict=True):
         estimates = aggregates([column for _, column in sweep.values])["median"]
-        shown = [(value, estimates.get(column.label), speed_of(column)) for value, column in sweep.values]
-        points = [(value, score, speed[0]) for value, score, speed in shown if score is not None and speed is not None]
+        shown = [(value, estimates.get(column.label), sweep.speed(column)) for value, column in sweep.values]
+        points = [(value, score, speed) for value, score, speed in shown if score is not None and speed is not None]
         axes.plot([p[2] for p in points], [p[1].value for p in points], color=style.GREY, linewidth=1.0, zorder=1)
         for value, score, speed in points:
             colour = style.colour(1 if value == sweep.default else 0)

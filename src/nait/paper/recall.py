@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import time
 from dataclasses import asdict, dataclass
 from io import StringIO
@@ -20,8 +19,6 @@ from nait.envs import AtariEnv
 from nait.envs.games import rom_name
 from nait.errors import NaitError
 from nait.experiments import provenance
-from nait.experiments.files import write_json
-from nait.experiments.run import make_folder
 from nait.experiments.speed import recall, squared_distances
 from nait.experiments.suites import atari100k
 from nait.memory import ABSENT, hash_of
@@ -29,6 +26,7 @@ from nait.native_memory import EF_SEARCH_SHARE, LINKS_SHARE, NativeMemory
 from nait.neighbours import HnswIndex
 from nait.paper.experiment import Experiment, Page, Request
 from nait.paper.figures import picture
+from nait.paper.measured import measured
 from nait.paper.tables import plain_table
 from nait.report import style
 from nait.report.figures import legend
@@ -109,23 +107,8 @@ def make(request: Request) -> Page:
 
 
 def _measured(folder: Path, game: str, plan: Plan) -> list[Point]:
-    """From the file of an earlier call with the same plan, or measured now."""
-    path = folder / f"{game}.json"
-    wanted = json.loads(json.dumps({"game": game, "plan": asdict(plan)}))
-    try:
-        data = json.loads(path.read_bytes())
-        if {name: data[name] for name in wanted} == wanted:
-            return [Point(**point) for point in data["points"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # absent or damaged: it is made anew
-    points = measure(game, plan)
-    make_folder(folder)
-    try:
-        origin = {"machine": provenance.machine(), "versions": provenance.versions(), "commit": provenance.commit()}
-        write_json(path, {**wanted, "points": [asdict(point) for point in points], **origin})
-    except OSError as error:
-        raise NaitError(f"cannot write into {folder}: {error.strerror or error}") from None
-    return points
+    found = measured(folder / f"{game}.json", asdict(plan), lambda: [asdict(point) for point in measure(game, plan)])
+    return [Point(**point) for point in found]
 
 
 def measure(game: str, plan: Plan) -> list[Point]:

@@ -64,7 +64,7 @@ def _compare(name: str, request: Request, variants: Sequence[Variant], full: Siz
     outcome = run_variants(name, request, variants, full, QUICK)
     columns = list(outcome.columns.values())
     study = of_columns(columns)
-    sweep = Sweep("", [(column.label, column) for column in columns], "")
+    sweep = Sweep("", [(column.label, column) for column in columns], "", outcome.speed)
     parts: list[Any] = comparison_table(name, "Aggregates", columns)
     parts += difference_table(name, columns)
     parts += picture(

@@ -14,10 +14,11 @@ from nait.experiments.bench import Bench, look, prepare
 from nait.experiments.overview import Overview, Standing
 from nait.experiments.plan import Job, Suite, make_jobs
 from nait.experiments.store import read, write_csv
+from nait.paper import pace
 from nait.paper.experiment import Request, Unfinished
 from nait.report.page import Section
 from nait.report.results import Column, Source, read_source
-from nait.report.tables import machine_names, ranges, spread, steps_name
+from nait.report.tables import machine_names, ranges, speed_of, spread, steps_name
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ class Size:
     """Of variants that are run for their speed only."""
 
 
+PACED = (
+    "Steps a second are those of learning, without evaluation, and were measured apart from the runs: on every fourth "
+    "game all variants played by turns in one process of one thread, and the second half of their steps was timed."
+)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The runs of all variants."""
@@ -53,12 +60,22 @@ class Outcome:
     description: str
     warnings: list[str]
     failed: int
+    paces: dict[str, float] = field(default_factory=dict)
+    """Steps a second by the variant's label, where they were measured side by side."""
+
+    def speed(self, column: Column) -> float | None:
+        """Steps a second: side by side, or else of the column's own runs."""
+        whole = speed_of(column)
+        return self.paces.get(column.label, whole[0] if whole else None)
 
 
-def run_variants(name: str, request: Request, variants: Sequence[Variant], full: Size, quick: Size) -> Outcome:
+def run_variants(
+    name: str, request: Request, variants: Sequence[Variant], full: Size, quick: Size, *, paced: bool = False
+) -> Outcome:
     """Run what is missing of every variant.
 
     :param name: of the experiment
+    :param paced: measure their speed side by side, too
     """
     size = quick if request.quick else full
     games = tuple(dict.fromkeys(request.games)) or size.games
@@ -66,6 +83,7 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     size = replace(size, games=games, steps=request.steps or size.steps, episodes=request.episodes or size.episodes)
     jobs = {variant.label: _jobs(name, variant, size, seeds) for variant in variants}
     standing = run_jobs(name, request, [job for mine in jobs.values() for job in mine])
+    found = _paces(name, request, variants, jobs, size) if paced else {}
     write_csv(request.out / "runs.csv", read(request.out))
     source = read_source(request.out)
     columns = {label: _column(source, label, mine) for label, mine in jobs.items()}
@@ -78,9 +96,18 @@ def run_variants(name: str, request: Request, variants: Sequence[Variant], full:
     return Outcome(
         {label: column for label, column in columns.items() if column.done},
         description,
-        _warnings(request, standing, list(columns.values())),
+        _warnings(request, standing, list(columns.values()), bool(found)),
         len(standing.failed),
+        found,
     )
+
+
+def _paces(
+    name: str, request: Request, variants: Sequence[Variant], jobs: dict[str, list[Job]], size: Size
+) -> dict[str, float]:
+    whole = {variant.label: jobs[variant.label] for variant in variants if not variant.speed_only}
+    plan = (pace.QUICK if request.quick else pace.FULL).within(size.steps)
+    return pace.paces(request.out, name, whole, plan, draw=request.draw)
 
 
 def run_jobs(name: str, request: Request, jobs: Sequence[Job]) -> Standing:
@@ -126,7 +153,7 @@ def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
     return Column(label, source.path, jobs[0].setting, found)
 
 
-def _warnings(request: Request, standing: Standing, columns: Sequence[Column]) -> list[str]:
+def _warnings(request: Request, standing: Standing, columns: Sequence[Column], paced: bool) -> list[str]:
     lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
     if standing.open():
         lines.append(f"{len(standing.open())} of {len(standing.jobs)} runs have not been made.")
@@ -134,7 +161,7 @@ def _warnings(request: Request, standing: Standing, columns: Sequence[Column]) -
     if scored and all(len(runs) == 1 for runs in scored):
         lines.append("No game has more than one run, so medians and means have no intervals.")
     machines = sorted({name for column in columns for name in machine_names(column)})
-    if len(machines) > 1:
+    if len(machines) > 1 and not paced:
         lines.append(f"Made on several machines ({', '.join(machines)}): speeds of different variants do not compare.")
     if request.quick:
         lines.append("A quick version: it shows how the figure is made. So few steps and games prove nothing.")
@@ -147,4 +174,5 @@ def _listed(games: Sequence[str]) -> str:
 
 def about(outcome: Outcome, *texts: str) -> Section:
     """The first section of a page: what was run, and what to know before reading on."""
-    return Section("What was run", [outcome.description, *texts], outcome.warnings)
+    paced = [PACED] if outcome.paces else []
+    return Section("What was run", [outcome.description, *texts, *paced], outcome.warnings)

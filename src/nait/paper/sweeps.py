@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from nait.paper.suite import Outcome, Size, Variant, about, run_variants
 from nait.paper.tables import sweep_table
 from nait.report import figures
 from nait.report.page import Section
-from nait.report.results import Column
 from nait.report.study import of_columns
 
 FULL = Size(tuple(atari100k()), seeds=10, steps=100_000)
@@ -46,11 +45,11 @@ class Axis:
         """Of the variant."""
         return f"{self.symbol} = {value:g}"
 
-    def sweep(self, columns: Mapping[str, Column], quick: bool) -> Sweep:
+    def sweep(self, outcome: Outcome, quick: bool) -> Sweep:
         """What was measured."""
-        values = self.few if quick else self.values
+        values, columns = self.few if quick else self.values, outcome.columns
         found = [(f"{v:g}", columns[self.label(v)]) for v in values if self.label(v) in columns]
-        return Sweep(self.symbol, found, self.default)
+        return Sweep(self.symbol, found, self.default, outcome.speed)
 
 
 F = Axis("state_dim", "F", (49, 100, 196, 289, 484, 1024), (49, 289, 1024))
@@ -62,10 +61,12 @@ EFC = Axis("ef_construction", "efc", (50, 100, 150, 200, 300, 400), (50, 200, 40
 GAMMA = Axis("gamma", "gamma", (0.9, 0.95, 0.97, 0.99, 0.995, 0.999, 1.0), (0.9, 0.99, 1.0))
 
 
-def _run(name: str, request: Request, axes: Sequence[Axis], quick: Size = QUICK) -> tuple[Outcome, list[Sweep]]:
+def _run(
+    name: str, request: Request, axes: Sequence[Axis], quick: Size = QUICK, *, paced: bool = True
+) -> tuple[Outcome, list[Sweep]]:
     variants = [variant for axis in axes for variant in axis.variants(request.quick)]
-    outcome = run_variants(name, request, variants, FULL, quick)
-    sweeps = [axis.sweep(outcome.columns, request.quick) for axis in axes]
+    outcome = run_variants(name, request, variants, FULL, quick, paced=paced)
+    sweeps = [axis.sweep(outcome, request.quick) for axis in axes]
     return outcome, [sweep for sweep in sweeps if len(sweep.values) > 1]
 
 
@@ -105,7 +106,7 @@ DISCOUNT_QUICK = replace(QUICK, games=("MsPacman", APART), steps=10_000, episode
 
 def discount(request: Request) -> Page:
     """Scores over time for every discount, and Freeway's apart."""
-    outcome, found = _run("discount", request, (GAMMA,), DISCOUNT_QUICK)
+    outcome, found = _run("discount", request, (GAMMA,), DISCOUNT_QUICK, paced=False)
     columns = list(outcome.columns.values())
     apart = [replace(column, runs=[run for run in column.runs if run.game == APART]) for column in columns]
     parts: list[Any] = [sweep_table("discount", "Every discount", found)]

@@ -11,7 +11,7 @@ from nait.report import comparison
 from nait.report.aggregates import Difference, Floats, difference
 from nait.report.results import Column
 from nait.report.study import of_columns
-from nait.report.tables import NONE, PLAIN, Table, aggregates_table, hns, interval, speed_of
+from nait.report.tables import NONE, PLAIN, Table, aggregates_table, hns, interval
 
 
 def rate(value: float | None) -> str:
@@ -75,8 +75,7 @@ def sweep_table(name: str, title: str, sweeps: Sequence[Sweep]) -> Table:
                 interval(found["mean"].get(column.label), hns),
                 *difference_cells(column, base),
             ]
-            speed = speed_of(column)
-            rows.append([*cells, rate(speed[0] if speed else None)])
+            rows.append([*cells, rate(sweep.speed(column))])
     headings = ["hyperparameter", "value", "median HNS", "mean HNS", *DIFFERENCE, "steps/s"]
     return plain_table(name, title, headings, rows)
 
