@@ -40,7 +40,7 @@ class Trace:
         self._visited: set[int] = set()  # ids of pairs that have an entry
         self._waiting: dict[int, tuple[State, int, int, int]] = {}  # pair -> state, key, action, born
         self._waiting_at: dict[tuple[int, int], list[int]] = {}  # (key, action) -> pairs
-        self._due: list[list[int]] = [[] for _ in range(self._every)]  # pairs by the time of their first visit modulo r
+        self._due: dict[int, list[int]] = {}  # pairs by the time of their first visit modulo r
 
     def __len__(self) -> int:
         return self._pairs
@@ -75,7 +75,7 @@ class Trace:
         self._returns[n], self._discounts[n] = 0.0, 1.0
         self._decays = grown(self._decays, n + 1)
         self._decays[n] = self._decay if known == ABSENT else 1.0  # what this trace wrote has been visited
-        self._due[self.time % self._every].append(n)
+        self._due.setdefault(self.time % self._every, []).append(n)
         self._pairs = n + 1
 
     def receive(self, reward: float) -> None:
@@ -111,7 +111,7 @@ class Trace:
         :param at_once: also for the last step's pair, whose first visit lies 0 steps back
         """
         latest = self.time - 1 - (0 if at_once else self._every)
-        due = [pair for pair in self._due[latest % self._every] if self._times[pair] <= latest]
+        due = [pair for pair in self._due.get(latest % self._every, ()) if self._times[pair] <= latest]
         if due:
             self._insert(memory, [pair for pair in due if pair in self._waiting])
             memory.update(self._ids[due], self._returns[due] + self._discounts[due] * bootstrap)
@@ -158,7 +158,7 @@ class Trace:
         self._decays[:n] = arrays.get("decays", 1.0)
         self.time = int(arrays["time"].item())
         for pair, time in enumerate(self._times[:n].tolist()):
-            self._due[time % self._every].append(pair)
+            self._due.setdefault(time % self._every, []).append(pair)
         self._visited = {int(i) for i in self._ids[:n] if i != ABSENT}
         waiting = zip(
             np.flatnonzero(self._ids[:n] == ABSENT).tolist(),
