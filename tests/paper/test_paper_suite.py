@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,11 @@ def test_a_variant_that_lacks_games_has_no_median_and_changes_no_other(
     def median_of(column: str, text: str) -> str:
         return next(line for line in text.splitlines() if line.startswith(column)).split(" | ")[2]
 
+    def boxes() -> list[str]:
+        return re.findall(r"<!-- (\d+) -->", (tmp_path / "ef" / "figures" / "ef_scores.svg").read_text())
+
     whole = pretend(monkeypatch, "ef", tmp_path).read_text()
+    assert boxes()[:6] == ["50", "200", "400", "50", "200", "400"]
     (tmp_path / "ef" / "records" / "Breakout-ef_search=50-s0.json").unlink()
     (tmp_path / "ef" / "records" / "Breakout-ef_search=50-s1.json").unlink()
     again = request(tmp_path / "ef", games=GAMES, seeds=(0, 1), steps=100_000, draw=True)
@@ -121,6 +126,7 @@ def test_a_variant_that_lacks_games_has_no_median_and_changes_no_other(
     part = perform(registry.EXPERIMENTS["ef"], again)[0].read_text()
     assert median_of("| efs | 50 |", whole) != median_of("| efs | 50 |", part) == "–"  # noqa: RUF001
     assert median_of("| efs | 400 |", whole) == median_of("| efs | 400 |", part)
+    assert boxes()[:5] == ["200", "400", "50", "200", "400"]
     assert "of 2" in next(line for line in part.splitlines() if line.startswith("| efs | 50 |"))
 
 

@@ -39,10 +39,15 @@ def picture(name: str, caption: str, draw: Callable[[], Figure | None]) -> list[
         return [] if figure is None else [Picture(name, caption, *style.encode(figure))]
 
 
+def whole(columns: Sequence[Column]) -> list[Column]:
+    """The columns that lack no game that another one has; others do not compare."""
+    every = {game for column in columns for game in column.games()}
+    return [column for column in columns if every <= set(column.games())]
+
+
 def aggregates(columns: Sequence[Column]) -> dict[str, dict[str, Estimate]]:
     """Each statistic's estimates by label, of the columns that lack no game that another one has."""
-    every = {game for column in columns for game in column.games()}
-    sets = of_columns([column for column in columns if every <= set(column.games())]).sets
+    sets = of_columns(whole(columns)).sets
     rows = [row for row in sets[-1][1] if row.entry.ours] if sets else []
     return {
         name: {row.entry.label: found for row in rows if (found := row.estimates[name]) is not None}
@@ -79,11 +84,15 @@ def score_against_speed(sweeps: Sequence[Sweep]) -> Figure:
 
 
 def distributions(sweeps: Sequence[Sweep]) -> Figure:
-    """The spread of the games' human-normalised scores for each value: boxes, median lines, mean diamonds."""
+    """The spread of the games' human-normalised scores for each value: boxes, median lines, mean diamonds.
+
+    A value without all of the games is left out.
+    """
     figure = Figure(figsize=(0.5 * style.WIDTH * len(sweeps), 4.2), layout="constrained")
     panels: Any = figure.subplots(1, len(sweeps), squeeze=False, sharey=True)[0]
     for axes, sweep in zip(panels, sweeps, strict=True):
-        scores = [game_scores(column) for _, column in sweep.values]
+        shown = whole([column for _, column in sweep.values])
+        scores = [game_scores(column) for column in shown]
         axes.boxplot(
             scores,
             showmeans=True,
@@ -96,7 +105,7 @@ def distributions(sweeps: Sequence[Sweep]) -> Figure:
         for place, mine in enumerate(scores, 1):
             x = place + rng.uniform(-0.13, 0.13, len(mine))
             axes.plot(x, mine, linestyle="none", marker=".", markersize=4, color=style.GREY, alpha=0.6, zorder=1)
-        axes.set_xticks(range(1, len(scores) + 1), [value for value, _ in sweep.values])
+        axes.set_xticks(range(1, len(scores) + 1), [value for value, column in sweep.values if column in shown])
         axes.set_xlabel(sweep.symbol)
         axes.grid(axis="x", visible=False)
     panels[0].set_ylabel(f"{HNS}, a point a game")
