@@ -40,9 +40,9 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def test_a_variant_that_computes_more_is_slower(tmp_path: Path) -> None:
-    """A search with so many candidates goes through all of the memory."""
-    jobs = make_jobs(Suite("x", ("MsPacman",)), [0], [{}, {"state_dim": 1024, "ef_search": 100_000}])
-    found = paces(tmp_path, "x", {"plain": [jobs[0]], "twin": [jobs[0]], "slow": [jobs[1]]}, Plan(steps=600, block=50))
+    """Whole frames have a hundred times as many coordinates."""
+    jobs = make_jobs(Suite("x", ("MsPacman",)), [0], [{}, {"representation": "identity"}])
+    found = paces(tmp_path, "x", {"plain": [jobs[0]], "twin": [jobs[0]], "slow": [jobs[1]]}, Plan(steps=300, block=50))
     assert found["plain"] == found["twin"]  # one agent for both
     assert 0 < found["slow"] < found["plain"]
     kept = json.loads((tmp_path / "pace" / "x-MsPacman.json").read_text())
