@@ -61,6 +61,17 @@ def test_every_fourth_game_is_measured_once_and_the_rates_are_averaged(tmp_path:
     assert fake.games == ["MsPacman", "Qbert", "Qbert"]
 
 
+@pytest.mark.parametrize("found", [None, 3, [1.0], {}, {"{}": 1.0}, {"{}": 1.0, "{'k': 4}": [2.0]}])
+def test_a_kept_file_without_every_rate_is_measured_again(found: object, tmp_path: Path, fake: Fake) -> None:
+    jobs = variants({}, {"k": 4})
+    whole = paces(tmp_path, "x", jobs, TINY)
+    path = tmp_path / "pace" / "x-MsPacman.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "found": found}))
+    assert paces(tmp_path, "x", jobs, TINY, draw=True) == {"{}": 200.0, "{'k': 4}": 201.0}  # of Qbert alone
+    assert paces(tmp_path, "x", jobs, TINY) != whole
+    assert fake.games == ["MsPacman", "Qbert", "MsPacman"]
+
+
 def test_another_plan_or_other_variants_are_measured_anew(tmp_path: Path, fake: Fake) -> None:
     paces(tmp_path, "x", variants({}, {"k": 4}), TINY)
     paces(tmp_path, "x", variants({}, {"k": 4}), Plan(steps=41, block=10))

@@ -40,10 +40,12 @@ def test_both_indexes_find_more_with_more_candidates(
     assert main(arguments) == 0
     assert saved.read_bytes() == before
     monkeypatch.setattr(recall, "measure", lambda *_: [recall.Point("native", 100, 30, 0.5, 1.0, 1.0)] * 4)
-    saved.write_text("{")
-    with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
-        assert main(arguments) == 0
-    assert json.loads(saved.read_bytes())["found"][0]["recall"] == 0.5
+    strange = json.dumps({**json.loads(before), "found": [{"recall": 0.1}]})
+    for damaged in ("{", strange):
+        saved.write_text(damaged)
+        with np.errstate(all="ignore"), pytest.warns(RuntimeWarning):
+            assert main(arguments) == 0
+        assert json.loads(saved.read_bytes())["found"][0]["recall"] == 0.5
 
 
 def test_the_states_asked_about_are_not_among_the_stored() -> None:

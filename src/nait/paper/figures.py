@@ -90,9 +90,12 @@ def distributions(sweeps: Sequence[Sweep]) -> Figure:
     """
     figure = Figure(figsize=(0.5 * style.WIDTH * len(sweeps), 4.2), layout="constrained")
     panels: Any = figure.subplots(1, len(sweeps), squeeze=False, sharey=True)[0]
+    drawn: list[float] = []
     for axes, sweep in zip(panels, sweeps, strict=True):
-        shown = whole([column for _, column in sweep.values])
-        scores = [game_scores(column) for column in shown]
+        columns = whole([column for _, column in sweep.values])
+        shown = [(value, game_scores(column)) for value, column in sweep.values if column in columns]
+        scores = [mine for _, mine in shown]
+        drawn += [score for mine in scores for score in mine]
         axes.boxplot(
             scores,
             showmeans=True,
@@ -105,11 +108,11 @@ def distributions(sweeps: Sequence[Sweep]) -> Figure:
         for place, mine in enumerate(scores, 1):
             x = place + rng.uniform(-0.13, 0.13, len(mine))
             axes.plot(x, mine, linestyle="none", marker=".", markersize=4, color=style.GREY, alpha=0.6, zorder=1)
-        axes.set_xticks(range(1, len(scores) + 1), [value for value, column in sweep.values if column in shown])
+        axes.set_xticks(range(1, len(shown) + 1), [value for value, _ in shown])
         axes.set_xlabel(sweep.symbol)
         axes.grid(axis="x", visible=False)
     panels[0].set_ylabel(f"{HNS}, a point a game")
-    _bend_beyond_one(panels[0], [score for sweep in sweeps for _, c in sweep.values for score in game_scores(c)])
+    _bend_beyond_one(panels[0], drawn)
     handles: list[Any] = [
         Line2D([], [], color=MEDIAN, linewidth=2, label="median over games"),
         Line2D([], [], color=MEAN, marker="D", linestyle="none", label="mean over games"),

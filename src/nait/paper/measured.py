@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nait.errors import NaitError
 from nait.experiments import provenance
 from nait.experiments.files import write_json
 from nait.experiments.run import make_folder
 
+T = TypeVar("T")
 
-def read(path: Path, plan: dict[str, Any]) -> Any:
+
+def read(path: Path, plan: dict[str, Any], parse: Callable[[Any], T]) -> T | None:
     """What an earlier call with the same plan has measured; None where there is nothing, or it is damaged."""
     try:
         data = json.loads(path.read_bytes())
-        return data["found"] if data["plan"] == json.loads(json.dumps(plan)) else None
+        return parse(data["found"]) if data["plan"] == json.loads(json.dumps(plan)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -32,10 +34,14 @@ def write(path: Path, plan: dict[str, Any], found: Any) -> None:
         raise NaitError(f"cannot write into {path.parent}: {error.strerror or error}") from None
 
 
-def measured(path: Path, plan: dict[str, Any], measure: Callable[[], Any]) -> Any:
-    """From the file, or measured now."""
-    found = read(path, plan)
-    if found is None:
-        found = measure()
-        write(path, plan, found)
-    return found
+def measured(path: Path, plan: dict[str, Any], measure: Callable[[], Any], parse: Callable[[Any], T]) -> T:
+    """From the file, or measured now.
+
+    :param parse: what to make of what `measure` returns, or has returned
+    """
+    known = read(path, plan, parse)
+    if known is not None:
+        return known
+    found = measure()
+    write(path, plan, found)
+    return parse(found)

@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -59,10 +60,18 @@ def paces(
         for game in bar:
             wanted = {"overrides": {label: job.overrides for label, job in games[game].items()}, **asdict(plan)}
             path = folder / "pace" / f"{name}-{game}.json"
-            known = read(path, wanted) if draw else measured(path, wanted, partial(_measure, games[game], plan))
+            parse = partial(_rates, labels=list(jobs))
+            if draw:
+                known = read(path, wanted, parse)
+            else:
+                known = measured(path, wanted, partial(_measure, games[game], plan), parse)
             if known is not None:
                 found.append(known)
     return {label: float(np.mean([rates[label] for rates in found])) for label in jobs} if found else {}
+
+
+def _rates(found: Any, labels: Sequence[str]) -> dict[str, float]:
+    return {label: float(found[label]) for label in labels}
 
 
 def _measure(jobs: Mapping[str, Job], plan: Plan) -> dict[str, float]:

@@ -107,8 +107,12 @@ def make(request: Request) -> Page:
 
 
 def _measured(folder: Path, game: str, plan: Plan) -> list[Point]:
-    found = measured(folder / f"{game}.json", asdict(plan), lambda: [asdict(point) for point in measure(game, plan)])
-    return [Point(**point) for point in found]
+    return measured(
+        folder / f"{game}.json",
+        asdict(plan),
+        lambda: [asdict(point) for point in measure(game, plan)],
+        lambda found: [Point(**point) for point in found],
+    )
 
 
 def measure(game: str, plan: Plan) -> list[Point]:

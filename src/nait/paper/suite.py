@@ -6,7 +6,7 @@ that are given the same folder share the runs that they have in common.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,9 +83,9 @@ def run_variants(
     size = replace(size, games=games, steps=request.steps or size.steps, episodes=request.episodes or size.episodes)
     jobs = {variant.label: _jobs(name, variant, size, seeds) for variant in variants}
     standing = run_jobs(name, request, [job for mine in jobs.values() for job in mine])
-    found = _paces(name, request, variants, jobs, size) if paced else {}
     write_csv(request.out / "runs.csv", read(request.out))
     source = read_source(request.out)
+    found = _paces(name, request, variants, jobs, size) if paced else {}
     columns = {label: _column(source, label, mine) for label, mine in jobs.items()}
     scores = [run.scores[max(run.scores)] for column in columns.values() for run in column.done if run.scores]
     episodes = spread([score.episodes for score in scores if score.episodes is not None])
@@ -96,7 +96,7 @@ def run_variants(
     return Outcome(
         {label: column for label, column in columns.items() if column.done},
         description,
-        _warnings(request, standing, list(columns.values()), bool(found)),
+        _warnings(request, standing, columns, found),
         len(standing.failed),
         found,
     )
@@ -153,15 +153,18 @@ def _column(source: Source, label: str, jobs: Sequence[Job]) -> Column:
     return Column(label, source.path, jobs[0].setting, found)
 
 
-def _warnings(request: Request, standing: Standing, columns: Sequence[Column], paced: bool) -> list[str]:
+def _warnings(
+    request: Request, standing: Standing, columns: Mapping[str, Column], paces: Mapping[str, float]
+) -> list[str]:
     lines = [f"{name} failed: {error}" for name, error in standing.failed.items()]
     if standing.open():
         lines.append(f"{len(standing.open())} of {len(standing.jobs)} runs have not been made.")
-    scored = [runs for column in columns for runs in column.scores().values()]
+    scored = [runs for column in columns.values() for runs in column.scores().values()]
     if scored and all(len(runs) == 1 for runs in scored):
         lines.append("No game has more than one run, so medians and means have no intervals.")
-    machines = sorted({name for column in columns for name in machine_names(column)})
-    if len(machines) > 1 and not paced:
+    timed = [column for label, column in columns.items() if label not in paces]  # by their runs alone
+    machines = sorted({name for column in timed for name in machine_names(column)})
+    if len(machines) > 1:
         lines.append(f"Made on several machines ({', '.join(machines)}): speeds of different variants do not compare.")
     if request.quick:
         lines.append("A quick version: it shows how the figure is made. So few steps and games prove nothing.")
